@@ -4,29 +4,46 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 INSTALLED := $(VENV)/.installed
+BROWSER := $(VENV)/.browser
 # Tests in which the API server has a part: rights, admission, deletion, and what controllers make of watches. What agents do
 # to Git and hosts, and what the CLI prints, is the same beside either; what it answers to the contract is recorded.
 OF_THE_API_SERVER := $(addprefix tests/,api attacks bundles deploy e2e graph http pipelines runtime)
+# What `make test` leaves to targets of their own, all of which `.ci/run` calls.
+OF_THE_PLANE := tests/local/plane tests/local/contract
+OF_RESILIENCE := tests/resilience
+OF_THE_BROWSER := tests/browser
 CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 
 # Tests start hundreds of processes: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-gitops test-gitops-fast test-lives test-corpus test-kubectl contract-record builtins bench-localplane soak
+.PHONY: help ui dist demo test test-plane test-resilience test-ui lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-gitops test-gitops-fast test-lives test-walk test-corpus test-kubectl contract-record builtins bench-hostile bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
 		printf '  make %-16s %s\n' "$$name" "$$text"; done
 
+ui: ## build the web page, with Node from PATH or PyPI, a minute the first time
+	@$(PYTHON) -m hack.page build
+
+dist: $(INSTALLED) ## make sdist and wheel with the built page, which need no Node where they are installed
+	$(BIN)/python -m hack.page dist
+
 demo: $(INSTALLED) ## watch a Bundle walk through three environments on this machine
+	@mkdir -p build; $(PYTHON) -m hack.page build >build/page.log 2>&1 </dev/null & # its page says that it is being built
 	$(BIN)/kardinal demo
 
-test: $(INSTALLED) ## run the tests
-	$(BIN)/pytest
+test: $(INSTALLED) ## run the tests of the product
+	@$(BIN)/python -m hack.hosts.descriptions >/dev/null || echo "GITHUB: NOT RUN; its tests need its published descriptions" >&2
+	$(BIN)/python -m hack.page test
+	$(BIN)/pytest $(addprefix --ignore=,$(OF_THE_PLANE) $(OF_RESILIENCE) $(OF_THE_BROWSER))
 
-test-fast: $(INSTALLED) ## run the tests of the promoter, without the local plane's own, kills and images
-	$(BIN)/pytest --ignore=tests/local --ignore=tests/resilience --ignore=tests/deploy
+test-plane: $(INSTALLED) ## run the local plane's own suites, and record that they passed with all that they depend on
+	$(BIN)/python -m hack.plane_suites
+
+test-resilience: $(INSTALLED) ## kill processes, live whole lives, and let hosts fail
+	$(BIN)/pytest $(OF_RESILIENCE)
 
 test-kube: assets ## run the contract, controller and end-to-end tests on a real API server
 	$(BIN)/pytest --target=assets
@@ -34,9 +51,11 @@ test-kube: assets ## run the contract, controller and end-to-end tests on a real
 test-kube-fast: assets ## run those of controllers and end to end in which the API server has a part
 	$(BIN)/pytest --target=assets $(OF_THE_API_SERVER)
 
-test-hosts: $(INSTALLED) ## run the contract of providers, on a real Gitea where Go can build it, some 5 minutes once
-	@$(BIN)/python -m hack.gitea.assets || echo "GITEA: NOT RUN; its recorded answers are compared instead" >&2
-	@$(BIN)/python -m hack.hosts.descriptions >/dev/null || echo "GITHUB: NOT RUN; its tests need its published descriptions" >&2
+test-ui: $(BROWSER) ui ## try the web page in Chromium, which is on PATH (Debian: chromium) or Playwright's own
+	$(BIN)/pytest $(OF_THE_BROWSER)
+
+test-hosts: $(INSTALLED) ## run the tests of hosts that use a real Gitea, which Go builds in some 5 minutes once
+	$(BIN)/python -m hack.gitea.assets
 	$(BIN)/pytest --gitea tests/hosts
 
 test-every-host: $(INSTALLED) ## run at every host what "make test" shows at one
@@ -60,6 +79,10 @@ test-gitops-fast: assets ## promote to a real Flux on a real API server, a minut
 test-lives: $(INSTALLED) ## kill controller and agent in 2,000 whole lives of Bundles, 40 minutes on an idle machine; LIVES=20: in so many
 	LIVES=$(or $(LIVES),2000) $(BIN)/pytest tests/resilience/lives
 
+test-walk: $(INSTALLED) ## kill controller and agent while 21 Bundles walk through a real Gitea, minutes; WALK=3: so many
+	$(BIN)/python -m hack.gitea.assets
+	WALK=$(or $(WALK),21) $(BIN)/pytest --gitea -n0 -rP tests/hosts/test_gitea_walk.py
+
 test-corpus: renderers ## compare our edits with those of kustomize on 200 kustomizations, minutes; fetches Go modules of others
 	$(BIN)/python -m hack.renderers.corpus
 	CORPUS=1 $(BIN)/pytest -n2 tests/corpus
@@ -79,24 +102,30 @@ lint: $(INSTALLED) ## check style, types, the direction of imports and that what
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports
 	$(BIN)/python -m hack.lint.citations
+	$(BIN)/python -m hack.lint.assignments
+	$(BIN)/python -m hack.page lint
 
 fmt: $(INSTALLED) ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 crds: $(INSTALLED) ## regenerate crds/ from the models
-	$(BIN)/python -m kardinal.api.crds crds
+	$(BIN)/python -m kardinal.promotion.api.crds crds
 
-docs: $(INSTALLED) ## regenerate what docs/ shows of the CLI, the steps, the states, the contract suite and the bytes of others
+docs: $(INSTALLED) ## regenerate the types of the page, and what docs/ shows of the CLI, steps, states, the contract suite and the bytes of others
 	$(BIN)/python -m hack.docs.cli_reference docs/cli.md
 	$(BIN)/python -m hack.docs.steps docs/steps.md
 	$(BIN)/python -m hack.docs.states docs/states.md
 	$(BIN)/python -m hack.docs.contract docs/contract.md
 	$(BIN)/python -m hack.docs.limits docs/local-plane-limits.md
 	$(BIN)/python -m hack.docs.foreign_bytes docs/security.md
+	$(BIN)/python -m hack.docs.page_types kardinal_controller/ui/page/src/api/types.ts
 
 bench: $(INSTALLED) ## measure promotions on this machine, some minutes; ARGS="--api real": on a real API server
 	$(BIN)/python -m hack.bench.promotion $(ARGS)
+
+bench-hostile: $(INSTALLED) ## measure /healthz and memory beside hostile hosts, clients, repositories and charts, half an hour
+	$(BIN)/python -m hack.bench.hostile $(ARGS)
 
 bench-localplane: assets ## measure the local plane beside a real API server, some 10 minutes; ARGS=lists: that part
 	$(BIN)/python -m hack.bench.localplane $(ARGS)
@@ -124,6 +153,7 @@ lock: ## lock what pyproject.toml asks for, with hashes for pip; ARGS=--upgrade 
 	$(LOCK) $(ARGS) pyproject.toml --output-file requirements.txt
 	$(LOCK) $(ARGS) --constraint requirements.txt pyproject.toml --group dev --output-file requirements-dev.txt
 	$(LOCK) $(ARGS) --constraint requirements-dev.txt --group build --output-file requirements-build.txt
+	$(LOCK) $(ARGS) --constraint requirements-dev.txt --group browser --output-file requirements-browser.txt
 
 # What is imported is compiled when it is, which is a fraction of what is installed.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-compile --quiet --quiet
@@ -135,6 +165,10 @@ $(LOCKED): requirements-build.txt requirements-dev.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes --requirement requirements-build.txt
 	$(PIP) --require-hashes --requirement requirements-dev.txt
+	@touch $@
+
+$(BROWSER): $(INSTALLED) requirements-browser.txt
+	$(PIP) --require-hashes --requirement requirements-browser.txt
 	@touch $@
 
 $(INSTALLED): $(LOCKED) pyproject.toml

@@ -1,11 +1,11 @@
-"""The steps, providers and health adapters of a program: those built in, and those of other installed packages.
+"""The steps, providers and health adapters of a program: the built-in ones and those of other installed packages.
 
-A package adds its own by entry points, and is installed in both programs, because the control plane refuses names that
-it does not know:
+A package adds its own by entry points. It must be installed in both programs, because the control plane refuses names
+that it does not know:
 
-    [project.entry-points."kardinal.steps"]        name -> a `kardinal.steps.declaration.StepDeclaration`
-    [project.entry-points."kardinal.providers"]    name -> a `kardinal.scm.provider.Provider`
-    [project.entry-points."kardinal.health"]       name -> a `kardinal.steps.registry.AdapterDeclaration`
+    [project.entry-points."kardinal.steps"]       name -> `kardinal.promotion.steps.declaration.StepDeclaration`
+    [project.entry-points."kardinal.providers"]   name -> `kardinal.scm.provider.Provider`
+    [project.entry-points."kardinal.health"]      name -> `kardinal.promotion.api.health_adapters.AdapterDeclaration`
 
 A package that cannot be loaded, or takes a name that is taken, keeps the program from starting: running without it
 would fail the Pipelines that name it, one promotion after the other.
@@ -19,10 +19,11 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
 from kardinal.objects.errors import KardinalError
+from kardinal.promotion.api.health_adapters import BUILTIN_ADAPTERS, AdapterDeclaration
+from kardinal.promotion.steps.builtin import BUILTIN_STEPS
+from kardinal.promotion.steps.declaration import StepDeclaration
+from kardinal.promotion.steps.registry import Registry
 from kardinal.scm import PROVIDERS, Delivery, Provider
-from kardinal.steps.builtin import BUILTIN_STEPS
-from kardinal.steps.declaration import StepDeclaration
-from kardinal.steps.registry import BUILTIN_ADAPTERS, AdapterDeclaration, Registry
 
 __all__ = ["ExtensionError", "Extensions", "load_extensions", "webhook_parsers"]
 
@@ -43,19 +44,19 @@ class Extensions:
 
     @property
     def registry(self) -> Registry:
-        """Return what translation needs to know of them."""
+        """Return the registry of these names for translation."""
         providers = {name: provider.capabilities for name, provider in self.providers.items()}
         return Registry(steps=self.steps, providers=providers, adapters=self.adapters)
 
 
 def webhook_parsers(extensions: Extensions) -> dict[str, Callable[[Mapping[str, str], bytes, bytes], Delivery]]:
-    """Return what reads the webhooks of each provider that sends some."""
+    """Return the parser of webhook deliveries by provider, for the providers that send them."""
     providers = extensions.providers.items()
     return {name: provider.parse_webhook for name, provider in providers if provider.parse_webhook is not None}
 
 
 def load_extensions() -> Extensions:
-    """Return what is built in and what installed packages add. Raises `ExtensionError`."""
+    """Return the built-in extensions with those of installed packages. Raises `ExtensionError`."""
     return Extensions(
         steps=_extended(BUILTIN_STEPS, StepDeclaration, entry_points(group="kardinal.steps")),
         providers=_extended(PROVIDERS, Provider, entry_points(group="kardinal.providers")),

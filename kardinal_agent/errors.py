@@ -1,4 +1,4 @@
-"""Errors of the agent, and what any error means for the promotion it happened to.
+"""Errors of the agent, and the consequence of any error for its promotion.
 
     AgentError
     ├── StepFailed      a step cannot be done; ends the promotion
@@ -6,9 +6,9 @@
     ├── SecretUnreadable     the agent's own cluster does not let it read a Secret; looked at again
     └── ConfigurationError   the program was started with options that do not fit together
 
-`classified` decides between retrying and giving up by what the error itself carries. An exception that is no error of
-kardinal's is retried as well, because a bug in one version must not end promotions that the next version could finish;
-its text goes to the log alone, because it may hold secrets.
+`classified` decides between a retry and the end by the attributes of the error. An exception that is not a
+`KardinalError` is retried as well, because a bug in one version must not end promotions that the next version could
+finish; its text is written to the log only, because it may contain secrets.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = [
 
 
 class AgentError(KardinalError):
-    """Anything the agent itself reports."""
+    """An error of the agent itself."""
 
 
 class StepFailed(AgentError):
-    """A step that cannot be done: `reason` for machines and metrics, the message with field and remedy for people."""
+    """A step that cannot be done: `reason` is for metrics, the message with field and remedy for people."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -45,29 +45,29 @@ class StepFailed(AgentError):
 
 
 class SecretNotFound(AgentError):
-    """A Secret that does not exist: it can be made at any time, so it is looked for again."""
+    """A Secret that does not exist. It may be created at any time, so it is looked for again."""
 
     transient = True
     blocked = True
 
 
 class SecretUnreadable(AgentError):
-    """A Secret that the agent may not read: an administrator can permit it at any time, so it is tried again."""
+    """A Secret that the agent has no right to read. An administrator may grant it at any time, so it is tried again."""
 
     transient = True
     blocked = True
 
 
 class ConfigurationError(AgentError):
-    """The program cannot start with these options; says which one to change."""
+    """The program cannot start with its options; the message names the option to change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed attempt. `known` is False for an error that is none of kardinal's: the log has all of it.
+    """A failed try. `known` is False for an exception that is not a `KardinalError`; the log has its traceback.
 
-    `attempts` is how often such a failure is met before it ends the promotion; None for always. `blocked`: it is met
-    until a person has put something right, such as a Secret.
+    `attempts` is the number of such failures that ends the promotion; None for no end. `blocked`: the failure repeats
+    until a person mends its cause, such as a Secret.
     """
 
     reason: str
@@ -80,12 +80,12 @@ class Failure:
 
     @property
     def passing(self) -> bool:
-        """Return whether it may pass by itself."""
+        """Return whether the failure may pass without a person."""
         return self.transient and not self.blocked
 
 
 def classified(error: Exception) -> Failure:
-    """Return what `error` means for the promotion it happened to."""
+    """Return the failure of a promotion in which `error` was raised."""
     if isinstance(error, KardinalError):
         message = f"{error.field}: {error}" if error.field else str(error)
         return Failure(

@@ -1,4 +1,4 @@
-"""The figures of promotions, health and Git. Those of Bundles and gates belong to the control plane."""
+"""The metrics of promotions, health and Git; the metrics of Bundles and gates belong to the control plane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAD_SECONDS = (1, 5, 15, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 24 * 3
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One more of a counter, or a duration of `seconds`; the first label is the environment."""
+    """One increment of a counter, or one duration of `seconds`; the first label is the environment."""
 
     name: Literal["opened", "merged", "out_of_band", "failed", "abandoned", "health", "lead_time"]
     labels: tuple[str, ...]
@@ -26,7 +26,7 @@ class Figure:
 
 
 class AgentMetrics:
-    """One set per manager, registered with its own registry."""
+    """The metrics of one manager, in its own registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._environments = BoundedLabels()
@@ -86,7 +86,7 @@ class AgentMetrics:
         )
 
     def promotion(self, figure: Figure, *, namespace: str) -> None:
-        """Add one figure of a promotion in `namespace`."""
+        """Add one figure of a promotion in `namespace` to the metrics."""
         environment, *others = figure.labels
         labels = (*self._environments.admit(environment, namespace=namespace), *others)
         if figure.seconds is None:
@@ -95,13 +95,13 @@ class AgentMetrics:
             self._durations[figure.name].labels(*labels).observe(figure.seconds)
 
     def git_operation(self, operation: str, seconds: float, result: str) -> None:
-        """Add what `Repositories` tells after each operation."""
+        """Count one operation of `Repositories`, with its duration."""
         self._git.labels(operation, result).observe(seconds)
 
     def scm_request(self, endpoint: str, status: str) -> None:
-        """Add what `PullRequests` tell after each request."""
+        """Count one request to the API of a host."""
         self._scm.labels(endpoint, status).inc()
 
     def scm_quota(self, host: str, remaining: int) -> None:
-        """Note what `host` says is left of its quota."""
+        """Set the remaining quota that `host` has reported."""
         self._quota.labels(*self._hosts.admit(host, namespace=host)).set(remaining)

@@ -1,125 +1,86 @@
-"""The agent as a whole: its caches, its controller and what they stand on.
+"""The composition of the agent: its caches, its controllers and their parts.
 
-It runs in two places with the same parts. As a program of its own it serves one shard: PromotionSteps and gates come
-from the control plane, Secrets and workloads from the cluster it runs in. Inside the controller (`install` on its
-manager) it serves the PromotionSteps without a shard, and both clusters are one. The selector is the server's, so that
-an agent never even sees the PromotionSteps of others.
+The same parts run in two places. As a program of its own (`Agent`), the agent serves one shard: it reads PromotionSteps
+and gates from the control plane, and Secrets and workloads from its own cluster. Inside the controller (`install` on
+its manager), it serves the PromotionSteps without a shard, and both clusters are the same. The API server selects by
+shard, so that an agent never gets the PromotionSteps of other shards.
 
-Nothing here survives the process: mirrors and caches may be thrown away at any time.
+No state here must survive the process: mirrors and caches may be deleted at any time.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
-from typing import Literal
 
 import structlog
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
-from kardinal.api.names import FIELD_MANAGER_AGENT, LABEL_SHARD, SYSTEM_NAMESPACE
+from kardinal.clock import Clock
 from kardinal.extensions import Extensions
-from kardinal.git import CACHE_SIZE, GitRunner, Repositories, TransferLimits
+from kardinal.git import GitRunner, Repositories, TransferLimits
 from kardinal.git.addresses import HostAddresses
-from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.git.shares import Shares
 from kardinal.kube import Client
 from kardinal.objects import GRAPH, NAMESPACE, JsonObject
-from kardinal.runtime import Backoff, Channel, Clock, Manager
+from kardinal.promotion.api.names import FIELD_MANAGER_AGENT, LABEL_SHARD, SYSTEM_NAMESPACE
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.promotion.translation.recorded import Untraceable
+from kardinal.rendering.programs import ProgramRenderer, RendererOptions
+from kardinal.runtime import Backoff, Channel, Manager
 from kardinal.runtime.scrapes import ScrapeAccess
 from kardinal.scm.http import HostSessions
-from kardinal.translation.recorded import Untraceable
 from kardinal_agent.endpoints import EndpointClient, EndpointSecrets, StepHosts
 from kardinal_agent.execution import PromotionReconciler, Tools, sources
 from kardinal_agent.execution.cleanup import Cleanup
+from kardinal_agent.execution.events import PromotionEvents
 from kardinal_agent.execution.gates import Gates
-from kardinal_agent.execution.observer import PromotionObserver
+from kardinal_agent.execution.memory import MergeWatches, ProgressWrites, RefusedCredentials, StepMemory
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.proposals import Proposals
+from kardinal_agent.execution.rules import Plans
 from kardinal_agent.execution.verified import VerifiedSteps
-from kardinal_agent.execution.watches import MergeWatches, ProgressWrites, RefusedCredentials
 from kardinal_agent.health import Clusters, Detector, HealthChecks, HealthNamespaces, Refreshes, adapters
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.hosts.others import OtherPullRequests
 from kardinal_agent.hosts.poll import HostPoll
-from kardinal_agent.kept_secrets import KeptSecrets
 from kardinal_agent.metrics import AgentMetrics
+from kardinal_agent.options import AgentOptions
 from kardinal_agent.readiness import ReadinessReconciler
 from kardinal_agent.remotes import RemoteRules, Remotes
-from kardinal_agent.secret_versions import SecretVersions
+from kardinal_agent.secret_memory import KeptSecrets, SecretVersions
 from kardinal_agent.steps import effects
 from kardinal_agent.steps.custom import CustomStep
 from kardinal_agent.version_record import VersionRecord
 
-__all__ = ["Agent", "AgentOptions", "Parts", "install"]
+__all__ = ["Agent", "Parts", "install"]
 
 RETRY = Backoff(base=1.0, cap=300.0, jitter=0.2)
-"""Between attempts of a step: one second, doubled up to five minutes."""
+"""The delay between the tries of a step: one second, doubled up to five minutes."""
 
 PROGRESS_INTERVAL = timedelta(seconds=10)
-"""How often a status is written that differs in its message alone, such as the progress of a rollout."""
+"""The interval between two writes of a status that differs in its message alone, as in a rollout."""
 
 CONCURRENCY = 64
-"""Promotions run at once; most of them wait for a repository, whose writer takes their edits together.
+"""The most promotions that run at once; most of them wait for a repository, whose writer takes their edits together.
 
-Those with remote repositories have shares of these by host and namespace, so that slow hosts do not take them all.
+Promotions with remote repositories have shares of them by host and namespace, so that slow hosts do not take all.
 """
 
 READINESS_CONCURRENCY = 8
-"""Repositories of Pipelines looked at once; they take no shares from promotions."""
+"""The most repositories that are checked for readiness at once; they take no shares from promotions."""
 
 POLL_CONCURRENCY = 4
-"""Repositories whose open pull requests are listed at once."""
+"""The most repositories whose open pull requests are listed at once."""
 
 GIT_THREADS = 4
 
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class AgentOptions:
-    """How an agent is set up.
-
-    Without `shard` it serves the PromotionSteps that name none, without `namespace` those of all namespaces. Workloads
-    are looked at in `health_namespaces`, without any in all but those of the system and `policy_namespaces`; what
-    objects say is repeated from `quote_namespaces` to every Pipeline. Without `allow_git_hosts` every Git host is
-    contacted, by http those of `allow_insecure_git`, and without `allow_step_hosts` custom steps ask public hosts
-    alone; `git_transfer_max` and `scm_poll_interval` are in seconds.
-    `namespace_map` says where the Secrets of a namespace of the control plane are in the agent's own cluster, unless in
-    the one of the same name.
-    `allow_remote_bases` and `allow_helm_inflation` are about kustomizations that are rendered; with
-    `require_renderer_isolation` nothing is rendered on a machine that cannot isolate what renders.
-    """
-
-    git_cache_dir: Path
-    git_cache_max_bytes: int = CACHE_SIZE
-    shard: str | None = None
-    namespace: str | None = None
-    allow_local_repositories: bool = False
-    allow_bypassing_hooks: bool = False
-    health_namespaces: tuple[str, ...] = ()
-    quote_namespaces: tuple[str, ...] = ()
-    policy_namespaces: tuple[str, ...] = ()
-    allow_git_hosts: tuple[str, ...] = ()
-    allow_insecure_git: tuple[str, ...] = ()
-    git_transfer_max: float = 3600.0
-    allow_remote_bases: bool = False
-    allow_helm_inflation: bool = False
-    require_renderer_isolation: bool = False
-    scm_poll_interval: float = 300.0
-    allow_step_hosts: tuple[str, ...] = ()
-    namespace_map: Mapping[str, str] = field(default_factory=dict)
-    metrics_address: str | None = None
-    metrics_auth: Literal["token", "none"] = "token"
-    probe_address: str | None = None
-
-
 class Parts:
-    """The parts of an agent besides its controller; it starts and stops with the manager it was installed on."""
+    """The parts of an agent besides its controllers; they start and stop with the manager of the agent."""
 
     def __init__(
         self,
@@ -136,7 +97,7 @@ class Parts:
         self._sessions = sessions
 
     async def start(self) -> None:
-        """Say what renderers lack; every part starts when it is first used."""
+        """Log the missing isolation of renderers; each part starts at its first use."""
         if missing := await asyncio.to_thread(self._renderer.missing_walls):
             log.warning("rendering is not isolated", missing=missing, refused=self._renderer.requires_isolation)
 
@@ -149,7 +110,7 @@ class Parts:
 
 
 def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, local: Manager | None = None) -> Parts:
-    """Add the agent's controller to `manager`; `local` watches the agent's own cluster where that is another one."""
+    """Add the agent's controllers to `manager`; `local` watches the agent's own cluster if that is another one."""
     own = local or manager
     clock = manager.clock
     metrics = AgentMetrics(manager.metrics)
@@ -179,11 +140,13 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
     steps = manager.informer(PROMOTION_STEP, namespace=options.namespace, labels=shard)
     bundles = manager.informer(BUNDLE, namespace=options.namespace)
     graphs = manager.informer(GRAPH, namespace=options.namespace)
-    # Of every namespace: the templates of gates live in those of the policies.
+    # Of all namespaces, because the templates of gates are in the policy namespaces.
     gates = manager.informer(POLICY_GATE)
     namespaces = own.informer(NAMESPACE)
-    channel, shares = Channel(), Shares(CONCURRENCY)
-    merges = MergeWatches(channel)
+    channel = Channel()
+    shares = Shares(CONCURRENCY)
+    memory = StepMemory(steps)
+    merges = MergeWatches(channel, memory.attempt)
     versions = SecretVersions()
     connect = partial(
         Remotes,
@@ -203,18 +166,20 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         policies=options.policy_namespaces,
         quoted=options.quote_namespaces,
     )
-    clusters = Clusters(own.dynamic, channel, secrets=own.client, namespaces=options.namespace_map)
+    clusters = Clusters(own.dynamic, channel, secrets=own.client, namespaces=options.namespace_map, memory=memory.proof)
     health = HealthChecks(
         adapters(extensions.adapters),
         allowed,
         clusters,
         detector=Detector(own.dynamic, client=own.client, namespaces=allowed, clock=clock),
-        refreshes=Refreshes(own.client, allowed, clock=clock),
+        refreshes=Refreshes(own.client, allowed, clock=clock, memory=memory.proof),
         clock=clock,
+        memory=memory.proof,
     )
     tools = Tools(
         shard=options.shard,
         registry=extensions.registry,
+        plans=Plans(extensions.registry, unprovable=health.refusal),
         steps=effects(extensions.steps),
         custom=CustomStep(
             EndpointClient(StepHosts(options.allow_step_hosts)),
@@ -226,12 +191,13 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         health=health,
         remotes=connect(shares=shares),
         status=manager.status,
-        observer=PromotionObserver(manager.recorder, metrics),
+        events=PromotionEvents(manager.recorder, metrics),
         merges=merges,
-        credentials=RefusedCredentials(versions, channel),
-        host_memory=HostMemory(clock, backoff=RETRY),
-        progress=ProgressWrites(PROGRESS_INTERVAL, clock=clock),
+        credentials=RefusedCredentials(versions, channel, memory.attempt),
+        host_memory=HostMemory(clock, backoff=RETRY, memory=memory.attempt),
+        progress=ProgressWrites(PROGRESS_INTERVAL, clock=clock, memory=memory.attempt),
         proposals=Proposals(manager.client),
+        memory=memory,
         clock=clock,
         backoff=RETRY,
     )
@@ -242,9 +208,16 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
             tools,
             steps=steps,
             ownership=ownership,
-            refusals=StepRefusals(status=manager.status, recorder=manager.recorder, clock=clock),
+            refusals=StepRefusals(status=manager.status, recorder=manager.recorder, clock=clock, memory=memory.attempt),
             verified=VerifiedSteps(tools, bundles=bundles, ownership=ownership),
-            cleanup=Cleanup(manager.client, remotes=tools.remotes, metrics=metrics, clock=clock, backoff=RETRY),
+            cleanup=Cleanup(
+                manager.client,
+                remotes=tools.remotes,
+                metrics=metrics,
+                clock=clock,
+                backoff=RETRY,
+                memory=memory.whole,
+            ),
         ),
         sources(
             steps=steps,
@@ -256,6 +229,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
             pushed=channel,
         ),
         concurrency=CONCURRENCY,
+        memory=memory.whole,
     )
     pipelines = manager.informer(PIPELINE, namespace=options.namespace)
     readiness = ReadinessReconciler(
@@ -270,7 +244,13 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         recorder=manager.recorder,
         clock=clock,
     )
-    manager.controller("repository-readiness", readiness, readiness.sources(), concurrency=READINESS_CONCURRENCY)
+    manager.controller(
+        "repository-readiness",
+        readiness,
+        readiness.sources(),
+        concurrency=READINESS_CONCURRENCY,
+        memory=readiness.memory,
+    )
     hosted = {
         name: provider.capabilities
         for name, provider in extensions.providers.items()
@@ -296,7 +276,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
 
 
 def _holds(gates: Gates, ownership: Ownership, step: JsonObject) -> Sequence[str]:
-    """Return what holds a promotion now; one that no recorded Graph made is held."""
+    """Return the reasons for which a promotion is held now; a PromotionStep without a recorded Graph is always held."""
     try:
         return gates.of(ownership.trace(step)).holds()
     except Untraceable as error:
@@ -316,7 +296,7 @@ class Agent:
         local_client: Client | None = None,
     ) -> None:
         name = f"kardinal-agent-{options.shard}" if options.shard else "kardinal-agent"
-        # Those who scrape are accounts of the agent's own cluster.
+        # Scrapers authenticate with accounts of the agent's own cluster.
         access = ScrapeAccess(local_client or client, clock=clock)
         self.manager = Manager(
             client,

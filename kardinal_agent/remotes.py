@@ -1,15 +1,15 @@
 """The remote of a promotion: the repository of its PromotionStep, and the pull requests kept there.
 
-Credentials are read at the moment they are needed, from the agent's own cluster, and handed on in an object that does
-not show itself; nothing here logs or quotes them, and what is kept is for a namespace that is being deleted. The host
-is known before a Secret is read, and the Secret must name it (`kardinal.git.secret_hosts`). The repositories behind are
+Credentials are read from the agent's own cluster when they are needed, and passed on in an object whose text does not
+contain them; they are never logged or quoted, and are kept only for a namespace that is being deleted. The host is
+known before a Secret is read, and the Secret must name the host (`kardinal.git.secret_hosts`). The repositories are
 shared by the promotions of a namespace.
 
-The API of a host gets the values of the Secret as its provider reads them, and only at the host that the provider names
-for the URL; that host is held against the same rules as the one of the repository.
+The credential for the API of a host is made by the provider from the values of the Secret, and is sent only to the API
+host that the provider names for the URL; the rules about hosts apply to that host as well.
 
-A promotion with a remote repository may wait for its host for long, so those that run at once have shares by host and
-namespace. One that has to wait says so and gives up its worker; it is run again when there may be room.
+A promotion with a remote repository may wait long for its host, so the running promotions have shares by host and
+namespace. A promotion without a share gives up its worker, and is run again when a share may be free.
 """
 
 from __future__ import annotations
@@ -18,24 +18,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from kardinal.api import PromotionStep
-from kardinal.api.repository_url import RepositoryURL
-from kardinal.git import Credentials, Repositories, Repository, Subscription
-from kardinal.git.edit_sources import Address
+from kardinal.clock import Clock
+from kardinal.git import BranchSubscription, GitCredentials, Repositories, Repository
 from kardinal.git.secret_credentials import UnusableSecret, credentials_of, signer_of
 from kardinal.git.secret_hosts import host_allowed, refused_host, refused_signing
 from kardinal.git.shares import Lane, Shares
 from kardinal.git.signing import SshSigner
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import SECRET, JsonObject, Key
+from kardinal.objects.capabilities import Capabilities
 from kardinal.objects.secrets import SecretValueError, text_values
-from kardinal.runtime import Clock
-from kardinal.scm import Provider, PullRequests, RequestObserver, Target
-from kardinal.scm.http import Authenticator, HostSessions
-from kardinal.steps.capabilities import Capabilities
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.sources.edit_sources import Address
+from kardinal.scm import Provider, PullRequests, RepositoryHost, RequestObserver
+from kardinal.scm.http import HostAuthenticator, HostSessions
+from kardinal.tree.repository_url import RepositoryURL
 from kardinal_agent.errors import SecretNotFound, SecretUnreadable, StepFailed
-from kardinal_agent.kept_secrets import KeptSecrets
-from kardinal_agent.secret_versions import SecretVersions
+from kardinal_agent.secret_memory import KeptSecrets, SecretVersions
 
 __all__ = ["Queued", "Remote", "RemoteRules", "Remotes"]
 
@@ -43,9 +42,9 @@ _SSH_KEYS = "ssh-privatekey and known_hosts"
 
 
 class Queued(Exception):
-    """There is no room for this promotion now; `subscribe` calls back when there may be."""
+    """No share is free for this promotion; `subscribe` calls back when one may be."""
 
-    def __init__(self, message: str, subscribe: Callable[[Callable[[], None]], Subscription]) -> None:
+    def __init__(self, message: str, subscribe: Callable[[Callable[[], None]], BranchSubscription]) -> None:
         super().__init__(message)
         self.message = message
         self.subscribe = subscribe
@@ -55,8 +54,8 @@ class Queued(Exception):
 class RemoteRules:
     """The settings of an agent about remotes.
 
-    `hosts`: globs of `host[:port]`, no other is contacted; empty for all. `namespaces`: where the Secrets of a
-    namespace of the control plane are in the agent's own cluster, unless in the one of the same name.
+    `hosts`: globs of the permitted `host[:port]`; empty for all hosts. `namespaces`: the namespace in the agent's own
+    cluster by namespace of the control plane, for Secrets. Defaults to the namespace of the same name.
     """
 
     hosts: Sequence[str] = ()
@@ -65,9 +64,9 @@ class RemoteRules:
 
 @dataclass(frozen=True)
 class Remote:
-    """A repository and, where its provider has them, its pull requests; `release` it after the run.
+    """A repository and, if its provider has them, its pull requests; the caller must `release` it after the run.
 
-    Commits are signed by `signer` where there is one.
+    Commits are signed by `signer`, if there is one.
     """
 
     repository: Repository
@@ -78,7 +77,7 @@ class Remote:
 
     @property
     def proposals(self) -> PullRequests:
-        """Return the pull requests of a provider that must have them; raises `StepFailed`."""
+        """Return the pull requests; raises `StepFailed` for a provider without them."""
         if self.pull_requests is None:
             raise StepFailed(
                 "NoPullRequests",
@@ -116,11 +115,12 @@ class Remotes:
         self._kept = kept
 
     async def open(self, step: PromotionStep, *, withdrawing: bool = False) -> Remote:
-        """Return the remote of a step; raises `Queued` where too many use its host, or run for its namespace.
+        """Return the remote of a PromotionStep; raises `Queued` if its host or its namespace has no free share.
 
-        `withdrawing`: nothing is committed, and a Secret that a namespace has taken along is used once more.
+        `withdrawing`: no commit is made, and a Secret that was deleted with its namespace is used once more.
         """
-        git, namespace = step.spec.git, step.metadata.namespace
+        git = step.spec.git
+        namespace = step.metadata.namespace
         url = self._repositories.parse(git.url)
         provider = self._providers[git.provider]
         hosts = _hosts(provider, url)
@@ -145,10 +145,10 @@ class Remotes:
         release = self._take_share(Lane(url.host, namespace)) if url.host else _nothing
         return Remote(repository, pull_requests, provider.capabilities, release, signer)
 
-    def _target(self, provider: Provider, url: RepositoryURL, secret: JsonObject, namespace: str) -> Target:
+    def _target(self, provider: Provider, url: RepositoryURL, secret: JsonObject, namespace: str) -> RepositoryHost:
         """Return the repository at its host with the credential that the provider reads from the Secret."""
         values = text_values(secret)
-        target = Target(
+        target = RepositoryHost(
             url=url.text,
             clock=self._clock,
             sessions=self._sessions,
@@ -159,8 +159,10 @@ class Remotes:
         return replace(target, authenticator=provider.authenticate(values, target))
 
     async def open_source(self, step: PromotionStep, address: Address) -> tuple[Repository, str]:
-        """Return a repository that a promotion only reads, under the same rules, and its host, whose share it needs."""
-        namespace, parsed, git = step.metadata.namespace, self._repositories.parse(address.url), step.spec.git
+        """Return a repository that a promotion only reads, and its host, whose share the reading needs."""
+        namespace = step.metadata.namespace
+        parsed = self._repositories.parse(address.url)
+        git = step.spec.git
         self._check_allowed(parsed.host, address.url)
         if address.secret is None and parsed.scheme == "ssh":
             raise StepFailed("SecretMissing", f"{address.field}: ssh needs a Secret with {_SSH_KEYS}")
@@ -171,7 +173,7 @@ class Remotes:
             secret = await self._secret(address.field, address.secret, namespace, needs=needs)
             if refusal := refused_host(secret, parsed.host):
                 raise StepFailed("SecretNotForHost", f"{address.field}: {refusal}")
-            # A provider's way to mint tokens is known for its own host alone.
+            # A provider mints tokens for its own host only.
             provider = self._providers[git.provider]
             target = self._target(provider, parsed, secret, namespace) if same_host else None
             authenticator = target.authenticator if target else None
@@ -180,11 +182,11 @@ class Remotes:
         return repository, parsed.host
 
     def host_of(self, step: PromotionStep) -> str:
-        """Return the host of `git.url`; empty where that is local."""
+        """Return the host of `git.url`; empty for a local repository."""
         return self._repositories.parse(step.spec.git.url).host
 
     def share_of(self, host: str, step: PromotionStep) -> Callable[[], None]:
-        """Take the share of a host for a step; return what gives it back. Raises `Queued`."""
+        """Take a share of a host for a PromotionStep; return the function that releases it. Raises `Queued`."""
         return self._take_share(Lane(host, step.metadata.namespace))
 
     def _check_allowed(self, host: str, place: str) -> None:
@@ -194,14 +196,15 @@ class Remotes:
             )
 
     def _take_share(self, lane: Lane) -> Callable[[], None]:
-        """Take a share; return what gives it back."""
+        """Take a share; return the function that releases it."""
         if not self._shares.take(lane):
             message = f"queued behind {self._shares.ahead(lane)} promotions, for a turn at {lane.host}"
             raise Queued(message, partial(self._shares.subscribe, lane))
         return partial(self._shares.give_back, lane)
 
     async def _signer(self, name: str, namespace: str) -> SshSigner:
-        field, needs = "git.signingSecretRef", "ssh-privatekey"
+        field = "git.signingSecretRef"
+        needs = "ssh-privatekey"
         secret = await self._secret(field, name, namespace, needs=needs)
         if refusal := refused_signing(secret):
             raise StepFailed("SecretNotForSigning", f"{field}: {refusal}")
@@ -226,7 +229,7 @@ class Remotes:
         return secret
 
     def is_leaving(self, step: PromotionStep) -> bool:
-        """Return whether the namespace of a step's Secrets is being deleted: one that is gone does not come back."""
+        """Return whether the namespace of the Secrets is being deleted, so that a missing Secret does not come back."""
         return self._kept.is_leaving(self._rules.namespaces.get(step.metadata.namespace, step.metadata.namespace))
 
     async def _secret(self, field: str, name: str, hub_namespace: str, *, needs: str) -> JsonObject:
@@ -260,15 +263,15 @@ def _needs(scheme: str) -> str:
 
 
 async def _credentials(
-    secret: JsonObject, scheme: str, authenticator: Authenticator | None, *, field: str
-) -> Credentials:
-    """Return what Git needs: of the Secret itself, or a token that the provider mints with it."""
+    secret: JsonObject, scheme: str, authenticator: HostAuthenticator | None, *, field: str
+) -> GitCredentials:
+    """Return the credentials for Git: the values of the Secret, or a token that the provider mints with them."""
     try:
         credentials = credentials_of(secret, scheme)
     except (SecretValueError, UnusableSecret) as error:
         if authenticator is None or scheme == "ssh":
             raise _unusable(field, str(error), _needs(scheme)) from None
-        credentials = Credentials(authority=text_values(secret).get("ca.crt", ""))
+        credentials = GitCredentials(authority=text_values(secret).get("ca.crt", ""))
     if authenticator is None or scheme == "ssh" or credentials.password:
         return credentials
     minted = await authenticator.credentials()
@@ -276,7 +279,7 @@ async def _credentials(
 
 
 def _nothing() -> None:
-    """Give nothing back: a local repository has no share."""
+    """Do nothing: a local repository has no share to release."""
 
 
 def _unusable(field: str, message: str, needs: str) -> StepFailed:

@@ -1,6 +1,6 @@
-"""Write which version a program has where `kardinal version` reads it: ConfigMap `kardinal-versions`, a key a program.
+"""Write the version of a program to the ConfigMap `kardinal-versions`, where `kardinal version` reads it.
 
-`deploy/` has the ConfigMap, so that a program needs the right to change this one and none to create any.
+The ConfigMap has one key per program. It is part of `deploy/`, so that a program needs only the right to change it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from importlib.metadata import version
 
 import structlog
 
-from kardinal.api.names import VERSIONS
 from kardinal.kube import Backoff, Client, Forbidden, KubeError, NotFound, PatchType
 from kardinal.objects import CONFIG_MAP
+from kardinal.promotion.api.names import VERSIONS
 
 __all__ = ["VersionRecord"]
 
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 class VersionRecord:
-    """A runnable of the manager: it writes once, and a program runs without it as well."""
+    """A runnable of the manager that writes the version once; its failure does not stop the program."""
 
     def __init__(self, client: Client, *, program: str, namespace: str, field_manager: str) -> None:
         self._client = client
@@ -40,13 +40,13 @@ class VersionRecord:
                 return
             except KubeError as error:
                 log.info("the version could not be recorded", reason=str(error))
-                # The network's time, not that of promotions.
+                # Real time, because the delay is for the network.
                 await asyncio.sleep(RETRY.delay(failures))
             else:
                 return
 
     async def stop(self) -> None:
-        """Leave the record: it says which version ran last."""
+        """Do nothing: the record names the version that ran last."""
 
     async def _write(self) -> None:
         body = {"data": {self._program: await asyncio.to_thread(version, "kardinal")}}

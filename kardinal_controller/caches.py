@@ -1,18 +1,18 @@
 """The informers of the control plane, and the indexes that find its objects from each other.
 
-All reconcilers share one informer per kind. What they look up ("the Bundles of this Pipeline", "the gates of this
-Bundle") is an index, so that a reconcile costs the same with ten Bundles and with ten thousand.
+All reconcilers share one informer per kind. Their lookups ("the Bundles of this Pipeline", "the gates of this Bundle")
+use indexes, so that a reconcile costs the same with ten Bundles and with ten thousand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Reversible
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
-from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, labels_of
 from kardinal.objects.conditions import find_condition
-from kardinal.policy.matching import is_instance, is_template
+from kardinal.promotion.api.names import LABEL_PIPELINE, label_value
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.promotion.policy.matching import is_instance, is_template
 from kardinal.runtime import Manager
 
 __all__ = ["Caches", "bundle_key", "has_started", "is_pending", "needs_translation", "pipeline_label"]
@@ -20,6 +20,7 @@ __all__ = ["Caches", "bundle_key", "has_started", "is_pending", "needs_translati
 _BUNDLE = "bundle"
 _ENVIRONMENT = "environment"
 _INSTANCES = "instances"
+_OF_NO_BUNDLE = "of no bundle"
 _ORIGIN = "origin"
 _OTHERS = "others"
 _PENDING = "pending"
@@ -31,14 +32,14 @@ _UNTRANSLATED = "untranslated"
 
 
 class Caches:
-    """The informers of one manager, declared before it starts."""
+    """The informers of one manager, declared before it starts: of all namespaces, or of one."""
 
-    def __init__(self, manager: Manager) -> None:
-        self.pipelines = manager.informer(PIPELINE)
-        self.bundles = manager.informer(BUNDLE)
-        self.graphs = manager.informer(GRAPH)
-        self.steps = manager.informer(PROMOTION_STEP)
-        self.gates = manager.informer(POLICY_GATE)
+    def __init__(self, manager: Manager, *, namespace: str | None = None) -> None:
+        self.pipelines = manager.informer(PIPELINE, namespace=namespace)
+        self.bundles = manager.informer(BUNDLE, namespace=namespace)
+        self.graphs = manager.informer(GRAPH, namespace=namespace)
+        self.steps = manager.informer(PROMOTION_STEP, namespace=namespace)
+        self.gates = manager.informer(POLICY_GATE, namespace=namespace)
         self.pipelines.index(_PIPELINE, lambda obj: [_index_value(obj, label_value(obj["metadata"]["name"]))])
         self.pipelines.index(_ENVIRONMENT, _environments_of_pipeline)
         self.pipelines.index(_OTHERS, _namespaces_if_statuses_on_others)
@@ -53,38 +54,45 @@ class Caches:
         self.gates.index(_BUNDLE, _bundle_of_gate)
         self.gates.index(_ORIGIN, _template_of_gate)
         self.gates.index(_INSTANCES, _pipeline_of_gate)
+        self.gates.index(
+            _OF_NO_BUNDLE, lambda obj: [] if is_instance(labels_of(obj)) else ["", obj["metadata"]["namespace"]]
+        )
         self.gates.index(_TEMPLATES, lambda obj: [obj["metadata"]["namespace"]] if is_template(labels_of(obj)) else [])
 
     def pipeline(self, namespace: str, label: str) -> JsonObject | None:
-        """Return the Pipeline that the value of a pipeline label names."""
+        """Return the Pipeline for the value of the label `kardinal.io/pipeline`."""
         return next(iter(self.pipelines.by_index(_PIPELINE, f"{namespace}/{label}")), None)
 
+    def namespaces(self) -> set[str]:
+        """Return the namespaces that have a Pipeline."""
+        return {pipeline["metadata"]["namespace"] for pipeline in self.pipelines.list()}
+
     def has_environment(self, environment: str, namespace: str = "") -> bool:
-        """Return whether a Pipeline, of that namespace or of any, has the environment; "" stands for any one."""
+        """Return whether a Pipeline has the environment; the namespace "" stands for all namespaces."""
         value = f"{namespace}/{environment}"
         return bool(self.pipelines.by_index(_ENVIRONMENT, value, limit=1))
 
     def with_statuses_on_others(self, namespace: str = "") -> list[JsonObject]:
-        """Return the Pipelines of a namespace, or of all, whose gates decide about changes that no Bundle brings."""
+        """Return the Pipelines with `git.statusOnOthers` in a namespace, or in all."""
         return self.pipelines.by_index(_OTHERS, namespace)
 
     def bundles_of(self, namespace: str, pipeline: str) -> list[JsonObject]:
-        """Return the Bundles of a Pipeline, which may be given by name or by label value."""
+        """Return the Bundles of a Pipeline; `pipeline` is its name or the value of its label."""
         return self.bundles.by_index(_PIPELINE, f"{namespace}/{label_value(pipeline)}")
 
     def pending(self, namespace: str, pipeline: str) -> Reversible[JsonObject]:
-        """Return the Bundles of a Pipeline that no run has decided about, in the order in which they were heard of.
+        """Return the Bundles of a Pipeline that no run has decided about, in the order in which the informer got them.
 
-        There may be thousands: nothing is copied, and nothing may be awaited while they are walked.
+        There may be thousands, so the list is not copied, and the caller must not await while it iterates.
         """
         return self.bundles.filed(_PENDING, f"{namespace}/{label_value(pipeline)}")
 
     def started(self, namespace: str, pipeline: str) -> list[JsonObject]:
-        """Return the Bundles of a Pipeline that have, or had, a Graph: few, because the history is short."""
+        """Return the Bundles of a Pipeline that have, or had, a Graph; `historyLimit` keeps them few."""
         return self.bundles.by_index(_STARTED, f"{namespace}/{label_value(pipeline)}")
 
     def untranslated(self, namespace: str = "") -> list[JsonObject]:
-        """Return the Bundles of a namespace, or of all, that `needs_translation` is true of."""
+        """Return the Bundles of a namespace, or of all, for which `needs_translation` is true."""
         return self.bundles.by_index(_UNTRANSLATED, namespace)
 
     def promoting(self, namespace: str = "") -> list[JsonObject]:
@@ -98,12 +106,16 @@ class Caches:
         """Return the gate instances of a Bundle."""
         return self.gates.by_index(_BUNDLE, str(bundle))
 
+    def gates_of_no_bundle(self, namespace: str = "") -> list[JsonObject]:
+        """Return the gates of a namespace, or of all, that are no instances: templates, freezes and holds."""
+        return self.gates.by_index(_OF_NO_BUNDLE, namespace)
+
     def instances(self, template: Key) -> list[JsonObject]:
-        """Return the gate instances that say they are of a template."""
+        """Return the gate instances that name the gate `template`."""
         return self.gates.by_index(_ORIGIN, str(template))
 
     def gates_reading_previous(self, namespace: str, pipeline: str) -> list[JsonObject]:
-        """Return the gate instances of a Pipeline whose templates ask which version was there before."""
+        """Return the gate instances of a Pipeline whose expressions read `previousBundle`."""
         instances = self.gates.by_index(_INSTANCES, f"{namespace}/{label_value(pipeline)}")
         return [gate for gate in instances if self._reads_previous(gate["spec"]["origin"])]
 
@@ -117,7 +129,7 @@ class Caches:
 
 
 def pipeline_label(bundle: JsonObject) -> str:
-    """Return the Pipeline of a Bundle as a label value: the one in its status, else the one its label names."""
+    """Return the Pipeline of a Bundle as a label value: from its status, otherwise from its label."""
     known = bundle.get("status", {}).get("pipeline")
     return label_value(known) if known else labels_of(bundle).get(LABEL_PIPELINE, "")
 
@@ -132,7 +144,7 @@ def needs_translation(bundle: JsonObject) -> bool:
 
 
 def is_pending(bundle: JsonObject) -> bool:
-    """Return whether no run has decided about a Bundle yet, or only that its Pipeline is not there."""
+    """Return whether no run has decided about a Bundle so far, except that its Pipeline does not exist."""
     status = bundle.get("status", {})
     if status.get("phase") == "Available":
         ready = find_condition(status, "Ready")
@@ -155,7 +167,7 @@ def bundle_key(step: JsonObject) -> Key:
 
 
 def _environments_of_pipeline(pipeline: JsonObject) -> Iterable[str]:
-    # A Pipeline may be stored without environments.
+    # An API server may have stored a Pipeline without environments.
     names = [entry["name"] for entry in pipeline["spec"].get("environments", ())]
     namespaces = ("", pipeline["metadata"]["namespace"])
     return [f"{namespace}/{name}" for namespace in namespaces for name in (*names, *[""][: len(names)])]
@@ -167,7 +179,7 @@ def _namespaces_if_statuses_on_others(pipeline: JsonObject) -> Iterable[str]:
 
 
 def _bundle_of_gate(gate: JsonObject) -> Iterable[str]:
-    """Return the Bundle whose Graph, which has its name, controls a gate."""
+    """Return the Bundle whose Graph controls a gate; a Graph has the name of its Bundle."""
     owner = controller_of(gate, GRAPH)
     return [_index_value(gate, owner.name)] if owner else []
 

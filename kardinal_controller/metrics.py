@@ -36,7 +36,7 @@ class ControlPlaneMetrics:
             self.gates_evaluated.labels(result)
 
     def bundle_created(self, pipeline: str, source: str, *, namespace: str) -> None:
-        """Count a Bundle of `namespace`."""
+        """Count a new Bundle in `namespace`."""
         self._bundles_created.labels(*self._created.admit(pipeline, source, namespace=namespace)).inc()
 
     def rollback(self, environment: str, trigger: str, *, namespace: str) -> None:
@@ -48,5 +48,5 @@ class ControlPlaneMetrics:
         self._gates_blocked.labels(*self._gates.admit(gate, namespace=namespace)).inc()
 
     def step_released(self, shard: str, *, namespace: str) -> None:
-        """Count a PromotionStep of `namespace` that the agents of `shard` have not let go."""
+        """Count a PromotionStep whose finalizer was removed here, because the agent of `shard` did not."""
         self._steps_released.labels(*self._released.admit(shard, namespace=namespace)).inc()

@@ -7,81 +7,51 @@ the program reads and writes can be seen here.
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
+from dataclasses import replace
+from typing import Any
 
-from kardinal.api import BUNDLE, METRIC_CHECK, POLICY_GATE, PROMOTION_STEP, SUBSCRIPTION
-from kardinal.api.names import FIELD_MANAGER_CONTROLLER, SYSTEM_NAMESPACE
+from kardinal.clock import Clock
 from kardinal.extensions import Extensions, webhook_parsers
-from kardinal.git import CACHE_SIZE, GitRunner
+from kardinal.git import GitRunner
 from kardinal.kube import Client
-from kardinal.runtime import Clock, Manager
+from kardinal.promotion.api.names import FIELD_MANAGER_CONTROLLER
+from kardinal.promotion.kinds import METRIC_CHECK, SUBSCRIPTION
+from kardinal.promotion.translation import Features
+from kardinal.runtime import KeyMemory, Manager
+from kardinal.runtime.routes import RouteGroup
 from kardinal.runtime.scrapes import ScrapeAccess
-from kardinal.translation import Features
 from kardinal_agent.endpoints import EndpointClient, StepHosts
-from kardinal_agent.program import AgentOptions, Parts, install
+from kardinal_agent.program import Parts, install
 from kardinal_agent.version_record import VersionRecord
 from kardinal_controller.attestations import Attestations
-from kardinal_controller.bundles import BundleReconciler, GraphKeeper
-from kardinal_controller.bundles.admission import RecordedGraphs
+from kardinal_controller.bundles import BundleReconciler, GraphKeeper, GraphsOfBundles
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.gates import GateReconciler, TemplateReconciler
 from kardinal_controller.graphs import graph_controller
-from kardinal_controller.http import ApiServer, HostSecrets, HostWebhooks, Wakes
+from kardinal_controller.http import Bodies, BundlePosts, HostSecrets, HostWebhooks, HttpServer, Wakes
 from kardinal_controller.metrics import ControlPlaneMetrics
+from kardinal_controller.options import ControllerOptions
 from kardinal_controller.pipelines import (
     HistoryReconciler,
     IgnoredReconciler,
     OtherChangesReconciler,
     ValidationReconciler,
 )
-from kardinal_controller.registries import FLAG, Registry, TagLookups
+from kardinal_controller.registries import FLAG, RegistryClient, TagLookups
 from kardinal_controller.release import ReleaseReconciler
+from kardinal_controller.ui.access import Access, ProxyAccess, Reception, Reviews, Rights, SessionKey, TokenAccess
+from kardinal_controller.ui.actions import ActionRoutes
+from kardinal_controller.ui.server import VERSION, PageServer
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
 from kardinal_controller.unserved import UnservedReconciler
 
-__all__ = ["Controller", "ControllerOptions"]
+__all__ = ["ControlPlane"]
 
 NAME = "kardinal-controller"
 
-GRAPH_KINDS = (BUNDLE, PROMOTION_STEP, POLICY_GATE)
-"""The kinds that the nodes of a Graph may have."""
 
-
-@dataclass(frozen=True, slots=True)
-class ControllerOptions:
-    """The settings of the program, as its command line gives them."""
-
-    policy_namespaces: tuple[str, ...] = ("platform-policies",)
-    allow_local_repositories: bool = False
-    allow_bypassing_hooks: bool = False
-    allow_git_hosts: tuple[str, ...] = ()
-    allow_insecure_git: tuple[str, ...] = ()
-    git_transfer_max: float = 3600.0
-    allow_remote_bases: bool = False
-    allow_helm_inflation: bool = False
-    require_renderer_isolation: bool = False
-    scm_poll_interval: float = 300.0
-    allow_step_hosts: tuple[str, ...] = ()
-    allow_registries: tuple[str, ...] = ()
-    standalone: bool = True
-    health_namespaces: tuple[str, ...] = ()
-    quote_namespaces: tuple[str, ...] = ()
-    api_address: str = "127.0.0.1:0"
-    api_connections_per_address: int = 0
-    metrics_address: str | None = None
-    metrics_auth: Literal["token", "none"] = "token"
-    probe_address: str | None = None
-    system_namespace: str = SYSTEM_NAMESPACE
-    """The namespace of the controller itself."""
-    git_cache_max_bytes: int = CACHE_SIZE
-    git_cache_dir: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "kardinal")
-
-
-class Controller:
+class ControlPlane:
     """The control plane on one connection; started once, stopped once."""
 
     def __init__(self, options: ControllerOptions, client: Client, *, clock: Clock, extensions: Extensions) -> None:
@@ -112,8 +82,8 @@ class Controller:
         self.manager.add(self._expressions)
         features = Features(
             registry=self._extensions.registry,
-            allow_local_repositories=options.allow_local_repositories,
-            allow_insecure_git=options.allow_insecure_git,
+            allow_local_repositories=options.agent.allow_local_repositories,
+            allow_insecure_git=options.agent.allow_insecure_git,
         )
         self._declare_bundles(options, features)
         self._declare_pipelines(options, features)
@@ -121,33 +91,16 @@ class Controller:
         self._declare_unimplemented_kinds()
         self._declare_release()
         self._declare_unserved()
-        recorded = RecordedGraphs(self._caches, client)
         graph_controller(
             self.manager,
             client,
             clock=clock,
-            kinds=GRAPH_KINDS,
+            owners=[GraphsOfBundles(self._caches, client)],
             expressions=self._expressions,
-            admission=recorded.verdict,
-            admission_changes=recorded.changes(),
         )
-        self._api = ApiServer(
-            client,
-            self._caches.pipelines,
-            clock=clock,
-            address=options.api_address,
-            per_address=options.api_connections_per_address,
-            recorder=self.manager.recorder,
-            attestations=self._attestations,
-            hosts=HostWebhooks(
-                HostSecrets(client, clock=clock),
-                self._caches.pipelines,
-                wakes=Wakes(client, self._caches.steps, clock=clock),
-                parsers=webhook_parsers(extensions),
-                clock=clock,
-            ),
-        )
+        self._api = self._http_server(options)
         self.manager.add(self._api)
+        self._page = self._declare_page(options)
         self.agent = self._install_agent(options) if options.standalone else None
 
     @property
@@ -156,12 +109,22 @@ class Controller:
         return self._api.url
 
     @property
+    def page_url(self) -> str:
+        """Return where the web page is served; empty if it is not."""
+        return self._page.url if self._page is not None else ""
+
+    @property
     def metrics_url(self) -> str:
         return self.manager.urls["metrics"]
 
     @property
     def probe_url(self) -> str:
         return self.manager.urls["probes"]
+
+    @property
+    def caches(self) -> Caches:
+        """Return the informers of the program; complete once it has started."""
+        return self._caches
 
     @property
     def runner(self) -> GitRunner | None:
@@ -175,7 +138,9 @@ class Controller:
         await self.manager.stop()
 
     def _declare_bundles(self, options: ControllerOptions, features: Features) -> None:
-        manager, clock, caches = self.manager, self._clock, self._caches
+        manager = self.manager
+        clock = self._clock
+        caches = self._caches
         graphs = GraphKeeper(
             caches,
             manager.client,
@@ -185,6 +150,7 @@ class Controller:
             attestations=self._attestations,
             expressions=self._expressions,
         )
+        memory = KeyMemory(caches.bundles)
         bundles = BundleReconciler(
             caches,
             graphs,
@@ -192,22 +158,24 @@ class Controller:
             recorder=manager.recorder,
             clock=clock,
             metrics=self._metrics,
-            tags=self._declare_lookups(options),
+            memory=memory,
+            tags=self._declare_lookups(options, memory),
         )
-        manager.controller("bundle", bundles, bundles.sources())
+        manager.controller("bundle", bundles, bundles.sources(), memory=memory)
 
-    def _declare_lookups(self, options: ControllerOptions) -> TagLookups | None:
+    def _declare_lookups(self, options: ControllerOptions, memory: KeyMemory) -> TagLookups | None:
         """Declare what asks registries; None where the operator lists none."""
         if not options.allow_registries:
             return None
         hosts = options.allow_registries
-        registry = Registry(hosts, EndpointClient(StepHosts(hosts, flag=FLAG)))
-        tags = TagLookups(self._caches, self.manager.client, registry, clock=self._clock)
+        registry = RegistryClient(hosts, EndpointClient(StepHosts(hosts, flag=FLAG)))
+        tags = TagLookups(self._caches, self.manager.client, registry, clock=self._clock, memory=memory)
         self.manager.controller("bundle-tags", tags, tags.sources())
         return tags
 
     def _declare_pipelines(self, options: ControllerOptions, features: Features) -> None:
-        manager, caches = self.manager, self._caches
+        manager = self.manager
+        caches = self._caches
         validation = ValidationReconciler(
             caches.pipelines, status=manager.status, recorder=manager.recorder, clock=self._clock, features=features
         )
@@ -222,8 +190,8 @@ class Controller:
         )
         history = HistoryReconciler(caches, manager.client, clock=self._clock)
         manager.controller("pipeline", validation, validation.sources())
-        manager.controller("pipeline-ignored", ignored, ignored.sources())
-        manager.controller("pipeline-history", history, history.sources())
+        manager.controller("pipeline-ignored", ignored, ignored.sources(), memory=ignored.memory)
+        manager.controller("pipeline-history", history, history.sources(), memory=history.memory)
         others = OtherChangesReconciler(
             caches,
             status=manager.status,
@@ -234,7 +202,9 @@ class Controller:
         manager.controller("pipeline-other-changes", others, others.sources())
 
     def _declare_gates(self, options: ControllerOptions) -> None:
-        manager, clock, caches = self.manager, self._clock, self._caches
+        manager = self.manager
+        clock = self._clock
+        caches = self._caches
         gates = GateReconciler(
             caches,
             status=manager.status,
@@ -266,34 +236,77 @@ class Controller:
     def _declare_release(self) -> None:
         manager = self.manager
         release = ReleaseReconciler(self._caches.steps, manager.client, clock=self._clock, metrics=self._metrics)
-        manager.controller("step-release", release, release.sources(), concurrency=1)
+        manager.controller("step-release", release, release.sources(), concurrency=1, memory=release.memory)
 
     def _declare_unserved(self) -> None:
-        manager, caches = self.manager, self._caches
+        manager = self.manager
+        caches = self._caches
         unserved = UnservedReconciler(
             caches.steps, caches.pipelines, status=manager.status, recorder=manager.recorder, clock=self._clock
         )
-        manager.controller("step-unserved", unserved, unserved.sources(), concurrency=1)
+        manager.controller("step-unserved", unserved, unserved.sources(), concurrency=1, memory=unserved.memory)
+
+    def _http_server(self, options: ControllerOptions) -> HttpServer:
+        """Compose the server of the API: the posts of CI, and the deliveries of Git hosts."""
+        client = self.manager.client
+        caches = self._caches
+        clock = self._clock
+        bodies = Bodies()
+        posts = BundlePosts(
+            client,
+            caches.pipelines,
+            clock=clock,
+            recorder=self.manager.recorder,
+            attestations=self._attestations,
+            bodies=bodies,
+        )
+        deliveries = HostWebhooks(
+            HostSecrets(client, clock=clock),
+            caches.pipelines,
+            wakes=Wakes(client, caches.steps, clock=clock),
+            parsers=webhook_parsers(self._extensions),
+            clock=clock,
+            bodies=bodies,
+        )
+        groups: list[RouteGroup[Any]] = [*posts.groups(), deliveries.group()]
+        return HttpServer(groups, address=options.api_address, per_address=options.api_connections_per_address)
+
+    def _declare_page(self, options: ControllerOptions) -> PageServer | None:
+        """Declare the web page; None if it is not served."""
+        ui = options.ui
+        ui.check()
+        if ui.listen_address is None or ui.auth is None:
+            return None
+        client = self.manager.client
+        clock = self._clock
+        reviews = Reviews(client, clock=clock)
+        reception = Reception(rights=Rights(reviews, clock=clock), namespaces=self._caches.namespaces, version=VERSION)
+        access: Access = ProxyAccess(reception=reception)
+        if ui.auth == "token":
+            key = SessionKey(client, namespace=options.system_namespace, path=ui.base_path, clock=clock)
+            self.manager.add(key)
+            access = TokenAccess(
+                client,
+                reviews=reviews,
+                reception=reception,
+                cookies=key.cookies,
+                clock=clock,
+                base_path=ui.base_path,
+                behind_tls=ui.behind_tls,
+            )
+        page = PageServer(
+            self._caches,
+            access,
+            clock=clock,
+            address=ui.listen_address,
+            base_path=ui.base_path,
+            certificate=ui.certificate,
+            any_host=ui.behind_tls or ui.auth == "proxy",
+            groups=(ActionRoutes(access, base_path=ui.base_path).group(),),
+        )
+        self.manager.add(page)
+        return page
 
     def _install_agent(self, options: ControllerOptions) -> Parts:
-        return install(
-            self.manager,
-            AgentOptions(
-                git_cache_dir=options.git_cache_dir,
-                git_cache_max_bytes=options.git_cache_max_bytes,
-                allow_local_repositories=options.allow_local_repositories,
-                allow_bypassing_hooks=options.allow_bypassing_hooks,
-                health_namespaces=options.health_namespaces,
-                quote_namespaces=options.quote_namespaces,
-                policy_namespaces=options.policy_namespaces,
-                allow_git_hosts=options.allow_git_hosts,
-                allow_insecure_git=options.allow_insecure_git,
-                git_transfer_max=options.git_transfer_max,
-                allow_remote_bases=options.allow_remote_bases,
-                allow_helm_inflation=options.allow_helm_inflation,
-                require_renderer_isolation=options.require_renderer_isolation,
-                scm_poll_interval=options.scm_poll_interval,
-                allow_step_hosts=options.allow_step_hosts,
-            ),
-            extensions=self._extensions,
-        )
+        agent = replace(options.agent, policy_namespaces=options.policy_namespaces)
+        return install(self.manager, agent, extensions=self._extensions)

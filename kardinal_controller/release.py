@@ -1,7 +1,8 @@
-"""Letting PromotionSteps go whose agent does not: it is gone with its cluster, or serves the shard no more.
+"""Remove the finalizer of deleted PromotionSteps whose agent does not: its cluster is gone, or the shard is unserved.
 
-The agent withdraws the proposal of a step that is deleted, and gives up after ten minutes. Where it has not even done
-that, the control plane takes the finalizer off, so that no namespace waits for a cluster that is not there any more.
+The agent withdraws the proposal of a deleted PromotionStep, and gives up after ten minutes. If it has not even given
+up, the control plane removes the finalizer, so that the deletion of a namespace does not wait for a cluster that is
+gone.
 """
 
 from __future__ import annotations
@@ -11,39 +12,40 @@ from datetime import timedelta
 
 import structlog
 
-from kardinal.api import PROMOTION_STEP
-from kardinal.api.names import FINALIZER
+from kardinal.clock import Clock
 from kardinal.kube import Client
 from kardinal.objects import Key
-from kardinal.runtime import Clock, Informer, Result, Source, Watch
+from kardinal.promotion.api.names import FINALIZER
+from kardinal.promotion.kinds import PROMOTION_STEP
+from kardinal.runtime import Informer, KeyMemory, Result, Source, Watch
 from kardinal.runtime.finalizers import Patience, has_finalizer, is_being_deleted, remove_finalizer
-from kardinal.runtime.predicates import deleted, metadata_changed
+from kardinal.runtime.predicates import metadata_changed
 from kardinal_controller.metrics import ControlPlaneMetrics
 
 __all__ = ["ReleaseReconciler"]
 
 PATIENCE = timedelta(minutes=11)
-"""How long an agent has: its own ten minutes for the host, and one to write."""
+"""The time that an agent has: its own ten minutes for the host, and one minute to write."""
 
 log = structlog.get_logger(__name__)
 
 
 class ReleaseReconciler:
-    """Takes the finalizer off PromotionSteps that were deleted long ago."""
+    """Removes the finalizer of PromotionSteps that were deleted more than `PATIENCE` ago."""
 
     def __init__(self, steps: Informer, client: Client, *, clock: Clock, metrics: ControlPlaneMetrics) -> None:
         self._steps = steps
         self._client = client
         self._metrics = metrics
-        self._patience = Patience(PATIENCE, clock=clock)
+        self.memory = KeyMemory(steps)
+        self._patience = Patience(PATIENCE, clock=clock, memory=self.memory)
 
     def sources(self) -> Sequence[Source]:
-        return [Watch(self._steps, when=metadata_changed("deletionTimestamp", "finalizers") & ~deleted)]
+        return [Watch(self._steps, when=metadata_changed("deletionTimestamp", "finalizers"))]
 
     async def reconcile(self, key: Key) -> Result:
         step = self._steps.get(*key)
         if step is None or not is_being_deleted(step) or not has_finalizer(step, FINALIZER):
-            self._patience.forget(key)
             return Result()
         if left := self._patience.left(step):
             return Result(requeue_after=left)

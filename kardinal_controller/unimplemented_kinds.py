@@ -1,4 +1,4 @@
-"""Kinds that this version stores and does not act on: the status of each object says so.
+"""Kinds that this version stores without effect: the status of each object says so.
 
 A MetricCheck that is never queried, or a Subscription that is never polled, would otherwise look as if it worked.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kardinal.api import Status, set_condition
+from kardinal.clock import Clock
 from kardinal.objects import JsonObject, Key, ResourceType
-from kardinal.runtime import Clock, Informer, Result, Source, StatusWriter, Watch
+from kardinal.promotion.api import Status, set_condition
+from kardinal.runtime import Informer, Result, Source, StatusWriter, Watch
 
 __all__ = ["UnimplementedKindReconciler"]
 

@@ -1,15 +1,17 @@
-"""Which objects have no place in an export, because they are made again or must not be (pure).
+"""Decide which objects are omitted from an export (pure).
 
-A Bundle is a wish. Where it has ended, or a newer one runs where it was, the wish is fulfilled or out of date: applied
-to another server it would be promoted once more, over what runs there. Of the others the environments have the
-versions already, so that they go on without a commit where they were.
+Objects are omitted if a program creates them again, and Bundles if they must not be promoted again. A Bundle that has
+ended, or that a newer Bundle has superseded or replaced in an environment, would be promoted once more on another
+server, over the version that runs there. Other Bundles continue there: in environments that have their version already
+they make no commit.
 """
 
 from __future__ import annotations
 
-from kardinal.api.bundle import ENDED_PHASES
-from kardinal.api.names import FIELD_MANAGER_CONTROLLER, SYSTEM_NAMESPACE
-from kardinal.objects import BUNDLE, JsonObject
+from kardinal.objects import JsonObject
+from kardinal.promotion.api.bundle import ENDED_PHASES
+from kardinal.promotion.api.names import FIELD_MANAGER_CONTROLLER, SYSTEM_NAMESPACE
+from kardinal.promotion.kinds import BUNDLE
 
 __all__ = ["exclusion"]
 
@@ -20,7 +22,10 @@ _PROGRAMS = _INSTALLER | {FIELD_MANAGER_CONTROLLER}
 
 
 def exclusion(document: JsonObject) -> str:
-    """Return why an object is left out of an export, to stand behind a number; empty for one that is in it."""
+    """Return why an object is omitted from an export; empty if it is exported.
+
+    The text follows a number: `left out 3 that the server makes itself`.
+    """
     metadata = document["metadata"]
     if "deletionTimestamp" in metadata:
         return "on their way out"

@@ -1,18 +1,18 @@
-"""Everything of a running API server as one YAML stream that `kubectl apply -f` takes.
+"""Export the objects of a running API server as one YAML stream for `kubectl apply -f`.
 
-What is exported is the desired state, not the observed one. A server gives every object a UID, revisions and
-field managers of its own, status is written by controllers alone, and none of it can be applied. Owner references name
-UIDs, so they would make garbage of what they are on: what a controller owns is left out, because its controller makes
-it again, and other references are dropped. `exclusions` says what else is left out.
+The export is the desired state, and not the observed state. UIDs, resource versions, field managers and statuses
+belong to the server and its controllers, and cannot be applied. Owner references have the UID of their owner, so on
+another server the garbage collector would delete their objects. Objects that a controller owns are omitted, because
+their controller creates them again; other owner references are dropped. `exclusions` has the other omitted objects.
 
-The order counts where controllers run on the server that it is applied to: a Bundle is promoted as soon as it is
-there, so Pipelines come before Bundles, the gates that hold them before both, and an older Bundle before a newer one.
+The order matters if controllers run on the server that the export is applied to. A Bundle is promoted as soon as it is
+created, so gates come before Pipelines, Pipelines before Bundles, and older Bundles before newer ones.
 
-Bundles keep the record of their promotions, with the evidence, in their status. Nothing makes it again, so it is
-exported to be read: as comments, whether the Bundle itself is in the stream or not.
+Bundles record their promotions, with the evidence, in their status, which no program can create again. So the record is
+exported for readers, as comments, also for Bundles that are omitted.
 
-The trap is a short Git hash: `1e10` is text here and a number to the YAML of Go, so every text that could be taken for
-anything else is quoted.
+The trap is a short Git hash such as `1e10`: it is a string in Python's YAML, and a number in Go's. So every string that
+could be read as another type is quoted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ import yaml
 from kardinal.cli.output import say
 from kardinal.cli.session import explained
 from kardinal.kube import Client, KubeError, Served, discover, load_connection
-from kardinal.objects import BUNDLE, JsonObject
+from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import BUNDLE
 from kardinal.runtime.process import run
 from kardinal_local.exclusions import exclusion
 
@@ -42,13 +43,13 @@ _LAST = ("PolicyGate", "Pipeline", "Bundle")
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations", "finalizers")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _RECORD = ("phase", "pipeline", "environments")
-"""The part of a Bundle's status that is a record."""
+"""The fields of a Bundle's status that record its promotions."""
 _OWN_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./ -]+")
 
 
 def print_everything(kubeconfig: Path) -> None:
-    """Return the stream on standard output, what was left out on standard error."""
+    """Print the YAML stream, and on standard error the numbers of exported and omitted objects."""
     try:
         run(_print(kubeconfig))
     except KubeError as error:
@@ -75,7 +76,7 @@ async def _print(kubeconfig: Path) -> None:
 
 
 async def _stored(client: Client, served: Served) -> AsyncIterator[JsonObject]:
-    """Yield the objects of a kind by name; Bundles by their age."""
+    """Yield the objects of a kind sorted by name, but Bundles from the oldest to the newest."""
     if _is_bundle(served):
         for bundle in sorted([each async for each in _pages(client, served)], key=_age):
             yield bundle
@@ -95,12 +96,12 @@ async def _pages(client: Client, served: Served) -> AsyncIterator[JsonObject]:
 
 
 def _age(bundle: JsonObject) -> tuple[str, float]:
-    """Sort the oldest first; those of one second by their admission."""
+    """Return the sort key of a Bundle: its creation time, which has whole seconds, then `status.sequence`."""
     return bundle["metadata"]["creationTimestamp"], (bundle.get("status") or {}).get("sequence") or math.inf
 
 
 def _rank(served: Served) -> tuple[int, bool, str, str]:
-    """Return what others need comes first."""
+    """Return the sort key of a kind: kinds that other kinds need, such as Namespaces, come first, Bundles last."""
     kind = served.resource.kind
     if kind in _FIRST:
         place = _FIRST.index(kind)
@@ -110,7 +111,7 @@ def _rank(served: Served) -> tuple[int, bool, str, str]:
 
 
 def _wanted(document: JsonObject, served: Served) -> JsonObject:
-    """Return the object without what only its server could say."""
+    """Return the object without the fields that its server sets, such as UID and status."""
     metadata = {field: document["metadata"][field] for field in _KEPT_METADATA if field in document["metadata"]}
     if "annotations" in metadata:
         annotations = metadata["annotations"]
@@ -128,17 +129,17 @@ def _is_bundle(served: Served) -> bool:
 
 
 def _record(bundle: JsonObject, served: Served) -> str:
-    """Return the record of a Bundle's promotions as comments; nothing for one that has not begun."""
+    """Return the record of a Bundle's promotions as YAML comments; empty if no promotion has begun."""
     status = bundle.get("status") or {}
     if not status.get("environments"):
         return ""
     record = _wanted(bundle, served) | {"status": {field: status[field] for field in _RECORD if field in status}}
-    # Texts of others may hold any line break: none may begin a line that is no comment.
+    # Strings of others may hold any kind of line break, so each line gets its own comment mark.
     return "".join(f"# {line}\n" for line in ("The record of a Bundle:", *_yaml(record).splitlines()))
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Text that could be read as anything else is quoted."""
+    """Quotes every string that could be read as another type."""
 
 
 def _text(dumper: yaml.CSafeDumper, value: str) -> yaml.ScalarNode:

@@ -1,7 +1,7 @@
-"""The rights of the programs of `kardinal local`: those that `deploy/` gives them in a cluster.
+"""The RBAC rules of the programs of `kardinal local`, the same as `deploy/` has for a cluster.
 
-A program that had every right on a laptop would be found out in the first cluster. The manifests are no part of the
-package, so that the rules stand here once more; a test compares them.
+If the programs had all permissions on a laptop, a missing rule would be noticed only in a cluster. The manifests of
+`deploy/` are not part of the package, so the rules are repeated here; a test compares them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kardinal.api.names import SYSTEM_NAMESPACE, VERSIONS
 from kardinal.objects import CONFIG_MAP, SERVICE_ACCOUNT, ResourceType
+from kardinal.promotion.api.names import SYSTEM_NAMESPACE, VERSIONS
 
 __all__ = ["OWN_RIGHTS", "RIGHTS", "manifests"]
 
@@ -80,30 +80,30 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         _EVENTS,
     ),
 }
-"""ClusterRole -> its rules. The owner of a laptop owns every Secret there."""
+"""The rules by ClusterRole. Access to all Secrets is granted, because they belong to the owner of the machine."""
 
 OWN_RIGHTS = (
     _rule("create", "", "secrets"),
-    {**_rule("get", "", "secrets"), "resourceNames": ["kardinal-attestation"]},
+    {**_rule("get", "", "secrets"), "resourceNames": ["kardinal-attestation", "kardinal-ui"]},
     {**_rule("patch", "", "configmaps"), "resourceNames": [VERSIONS]},
 )
-"""The rules of the controller's Role in its own namespace."""
+"""The rules of the controller's Role in `kardinal-system`."""
 
 _GIVEN = {
     "kardinal-controller": ("kardinal-controller", "kardinal-controller-secrets", "kardinal-tools"),
-    # Here the control plane is also the cluster of an agent.
+    # On the local plane, the control plane is also the cluster of the agent.
     "kardinal-agent": ("kardinal-agent", "kardinal-agent-secrets", "kardinal-agent-control-plane", "kardinal-tools"),
-    # It stands in for a GitOps tool, which may do everything in a cluster as well.
+    # The simulator simulates a GitOps tool, which has all permissions in a cluster as well.
     "kardinal-simulator": ("cluster-admin",),
 }
-"""ServiceAccount -> the ClusterRoles it has."""
+"""The ClusterRoles of each ServiceAccount."""
 
 
 _CONTROLLER = "kardinal-controller"
 
 
 def manifests() -> Iterator[tuple[ResourceType, JsonObject]]:
-    """Everything that has to be applied, in that order."""
+    """Yield the ServiceAccounts, roles and bindings to apply, in this order, each with its resource type."""
     for role, rules in RIGHTS.items():
         yield _ROLE, {**_head(_ROLE, role), "rules": list(rules)}
     for account, roles in _GIVEN.items():

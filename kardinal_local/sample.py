@@ -1,14 +1,14 @@
-"""The sample of `kardinal demo` and `kardinal sample`: a GitOps repository, its Pipeline and org gates (pure data)."""
+"""The sample of `kardinal demo` and `kardinal sample`: a GitOps repository, its Pipeline and org gates (pure)."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
 
-from kardinal.api import PIPELINE, POLICY_GATE
-from kardinal.api.names import LABEL_SCOPE, LABEL_TYPE, TYPE_GATE, WEBHOOK_SECRET
 from kardinal.objects import SECRET
-from kardinal.policy.attributes import DAYS
+from kardinal.promotion.api.names import LABEL_SCOPE, LABEL_TYPE, TYPE_GATE, WEBHOOK_SECRET
+from kardinal.promotion.kinds import PIPELINE, POLICY_GATE
+from kardinal.promotion.policy.attributes import DAYS
 
 __all__ = [
     "APP",
@@ -76,7 +76,7 @@ images:
 
 
 def files() -> dict[str, bytes]:
-    """Return the repository: a base and one kustomize overlay per environment."""
+    """Return the files of the repository by path: a base, and a kustomize overlay for each environment."""
     overlays = {f"environments/{name}/kustomization.yaml": _overlay(name).encode() for name in ENVIRONMENTS}
     return {"base/kustomization.yaml": _BASE.encode(), "base/deployment.yaml": _DEPLOYMENT.encode(), **overlays}
 
@@ -98,7 +98,7 @@ def pipeline(repository: str) -> dict[str, Any]:
 
 
 def org_gate(namespace: str) -> dict[str, Any]:
-    """Return a gate of the platform team: no Pipeline can take it out of its way to prod."""
+    """Return an org gate before prod, which no Pipeline can avoid: a soak in staging of `SOAK_SECONDS`."""
     return _gate(
         "staging-soak",
         namespace,
@@ -108,7 +108,7 @@ def org_gate(namespace: str) -> dict[str, Any]:
 
 
 def schedule_gate(namespace: str, *, now: datetime) -> dict[str, Any]:
-    """Return a gate that is closed on one day of each week, in three days from `now` at the earliest."""
+    """Return an org gate before prod that is closed on one weekday: that of the day three days after `now`."""
     day = DAYS[(now + timedelta(days=3)).weekday()]
     return _gate(
         f"not-on-{day.lower()}s",

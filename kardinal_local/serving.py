@@ -1,6 +1,6 @@
-"""The local plane as the command line runs it: its directory, its port and its options.
+"""Run the local plane on a directory, for `kardinal local up`: its directory, port and options.
 
-Apart from `stack` because it must be quick and small: nothing here imports a controller.
+This is separate from `stack` so that it starts quickly and with little memory: this module imports no controller.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ DEFAULT_PORT = 16443
 
 @dataclass(frozen=True, slots=True)
 class PlaneOptions:
-    """How a plane is run; `port` None takes the one the directory had before, `chaos` is a seed."""
+    """The options of a plane.
+
+    `port` defaults to the port that the plane of the directory had before, else 16443. `durable`: flush each write to
+    disk; defaults to False. `chaos` is the seed of injected faults; defaults to None, no faults.
+    """
 
     port: int | None = None
     durable: bool = False
@@ -32,7 +36,10 @@ class PlaneOptions:
 async def run_plane(
     directory: Path, options: PlaneOptions, *, hold: bool = False
 ) -> AsyncIterator[local_plane.LocalPlane]:
-    """Run an API server on `directory` until the block ends; with `hold` it is ready when it is released."""
+    """Run an API server on `directory` until the block ends.
+
+    With `hold`, `/readyz` fails until `LocalPlane.release` is called; defaults to False.
+    """
     port = options.port if options.port is not None else await asyncio.to_thread(_last_port, directory)
     plane = await local_plane.LocalPlane.start(
         directory, port=port, durable=options.durable, chaos=options.chaos, hold=hold
@@ -56,7 +63,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def _last_port(directory: Path) -> int:
-    """Return the port this directory had before, so that its kubeconfig stays true."""
+    """Return the last port of the plane on this directory, so that its kubeconfig stays valid."""
     try:
         return int((directory / "port").read_text())
     except (FileNotFoundError, ValueError):

@@ -1,4 +1,4 @@
-"""How a program that runs until it is told to stop hears of it."""
+"""Stop a long-running program by SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["stop_signals"]
 def stop_signals() -> Iterator[asyncio.Event]:
     """Yield an event that SIGINT or SIGTERM sets.
 
-    A second signal ends the process at once, as if nothing handled it.
+    The second such signal ends the process at once, by default action.
     """
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()

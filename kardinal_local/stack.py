@@ -1,8 +1,7 @@
 """Run the local plane, controller, agent and, on request, the simulator in one process, as `kardinal local up` does.
 
-A composition root: the programs are put together here exactly as in a cluster, each with an identity, a kubeconfig and
-an HTTPS connection of its own; none of them can tell the difference. The plane is held, and so not ready, until what
-they need is installed and they run.
+This is a composition root. Each program has its own identity, kubeconfig and HTTPS connection, so it runs as it does in
+a cluster. The plane is held, so it is not ready until the custom resources are installed and the programs run.
 """
 
 from __future__ import annotations
@@ -19,31 +18,47 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from kardinal.api.crds import definitions
-from kardinal.api.names import SYSTEM_NAMESPACE
+from kardinal.clock import SystemClock
 from kardinal.extensions import load_extensions
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import AlreadyExists, Client, load_connection
 from kardinal.objects import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
-from kardinal.runtime.clock import SystemClock
-from kardinal_controller.program import Controller, ControllerOptions
+from kardinal.promotion.api.crds import definitions
+from kardinal.promotion.api.names import SYSTEM_NAMESPACE
+from kardinal_agent.options import AgentOptions
+from kardinal_controller.options import ControllerOptions
+from kardinal_controller.program import ControlPlane
+from kardinal_controller.ui.own_page import OwnPage
 from kardinal_local.plane import LocalPlane
 from kardinal_local.rights import manifests
 from kardinal_local.serving import PlaneOptions, run_plane, write_private
-from kardinal_local.simulator import DELAY, Renderer, Simulator, find_renderer, forget_limits
+from kardinal_local.simulator import DELAY, DirectoryRenderer, Simulator, find_renderer, forget_limits
 
-__all__ = ["POLICY_NAMESPACE", "Endpoints", "Stack", "run_programs", "run_stack", "start_simulator", "until_served"]
+__all__ = [
+    "POLICY_NAMESPACE",
+    "Endpoints",
+    "Programs",
+    "Stack",
+    "install",
+    "run_programs",
+    "run_stack",
+    "start_simulator",
+    "until_served",
+]
 
 ENDPOINTS = "endpoints.json"
 INFO = "kardinal-info"
 POLICY_NAMESPACE = "platform-policies"
 ESTABLISHED_DEADLINE = 30.0
-"""Seconds until the API server must serve the custom resources."""
+"""The time in seconds within which the API server must serve the custom resources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The listen addresses, written to `DIR/endpoints.json` and to ConfigMap `kardinal-system/kardinal-info`."""
+    """The URLs of the servers, such as `http://127.0.0.1:8081`.
+
+    They are written to `endpoints.json` in the directory, and to the ConfigMap `kardinal-system/kardinal-info`.
+    """
 
     server: str
     api: str
@@ -52,11 +67,20 @@ class Endpoints:
 
 
 @dataclass(frozen=True, slots=True)
+class Programs:
+    """The running programs: the URLs of their servers, and the web page of the user of the plane."""
+
+    endpoints: Endpoints
+    page: OwnPage
+
+
+@dataclass(frozen=True, slots=True)
 class Stack:
-    """A local plane with its programs, and where they listen."""
+    """A running local plane, the URLs of its programs, and its web page."""
 
     plane: LocalPlane
     endpoints: Endpoints
+    page: OwnPage
 
 
 @asynccontextmanager
@@ -66,28 +90,32 @@ async def run_stack(
     options: PlaneOptions,
     simulate: bool = False,
     delay: timedelta | None = None,
-    renderer: Renderer | None = None,
+    renderer: DirectoryRenderer | None = None,
 ) -> AsyncIterator[Stack]:
-    """Run everything that `kardinal local up` runs until the block ends; `delay` and `renderer` are the simulator's."""
+    """Run the plane and the programs of `kardinal local up` until the block ends.
+
+    `simulate` starts the simulator; defaults to False. `delay` and `renderer` are passed to the simulator; they default
+    to 1 s and the renderer that `find_renderer` finds.
+    """
     async with (
         run_plane(directory, options, hold=True) as plane,
-        run_programs(plane, directory, simulate=simulate, delay=delay, renderer=renderer) as endpoints,
+        run_programs(plane, directory, simulate=simulate, delay=delay, renderer=renderer) as programs,
     ):
-        yield Stack(plane, endpoints)
+        yield Stack(plane, programs.endpoints, programs.page)
 
 
 class ServedPlane(Protocol):
-    """A plane as its programs need it; it may be another process."""
+    """The plane as its programs use it. It may run in another process."""
 
     @property
     def url(self) -> str: ...
 
     def kubeconfig_for(self, identity: str) -> Path:
-        """Return the path of the kubeconfig of one identity."""
+        """Return the path of the kubeconfig of an identity, such as `controller`."""
         ...
 
     async def release(self) -> None:
-        """Be ready."""
+        """Make the held plane ready."""
         ...
 
 
@@ -100,19 +128,26 @@ async def run_programs(
     allow_bypassing_hooks: bool = False,
     scm_poll_interval: float = 300.0,
     delay: timedelta | None = None,
-    renderer: Renderer | None = None,
-) -> AsyncIterator[Endpoints]:
-    """Install what the programs need on a held plane, run them until the block ends, and release the plane."""
+    renderer: DirectoryRenderer | None = None,
+) -> AsyncIterator[Programs]:
+    """Install the custom resources on a held plane, start the programs, and release the plane; stop after the block.
+
+    `allow_bypassing_hooks` and `scm_poll_interval`, in seconds, are options of the agent; they default to False and
+    300 s. `delay` and `renderer` are as in `run_stack`.
+    """
     async with AsyncExitStack() as stack:
         connection = await load_connection(plane.kubeconfig_for("installer"))
         async with Client(connection, user_agent="kardinal-local") as installer:
-            await _install(installer)
-            endpoints = await _start_controller(
+            await install(installer)
+            controller = await _start_controller(
                 stack,
                 plane,
                 directory,
                 allow_bypassing_hooks=allow_bypassing_hooks,
                 scm_poll_interval=scm_poll_interval,
+            )
+            endpoints = Endpoints(
+                server=plane.url, api=controller.api_url, metrics=controller.metrics_url, probes=controller.probe_url
             )
             if simulate:
                 await start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
@@ -121,11 +156,11 @@ async def run_programs(
             await asyncio.to_thread(write_private, directory / ENDPOINTS, orjson.dumps(asdict(endpoints)))
             await _publish(installer, endpoints)
         await plane.release()
-        yield endpoints
+        yield Programs(endpoints, await _start_page(stack, plane, controller))
 
 
-async def _install(client: Client) -> None:
-    """Apply the custom resources, the namespaces and the rights of the programs, and wait until they are served."""
+async def install(client: Client) -> None:
+    """Apply the CRDs, the namespaces and the RBAC rules of the programs; the CRDs are served when it returns."""
     wanted = await asyncio.to_thread(definitions)
     for definition in wanted:
         await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
@@ -140,13 +175,16 @@ async def _install(client: Client) -> None:
 
 
 async def until_served(client: Client, names: set[str]) -> None:
-    """Until the API server serves these custom resources, which it does a moment after it took their definitions."""
+    """Wait until the API server serves these CRDs, which takes a moment after their creation.
+
+    `names` are those of the CRDs, such as `bundles.kardinal.io`; the set is emptied. Raises `TimeoutError` after 30 s.
+    """
     async with (
         asyncio.timeout(ESTABLISHED_DEADLINE),
         client.watch(CUSTOM_RESOURCE_DEFINITION, initial_events=True) as events,
     ):
         async for event in events:
-            # A real API server sends null for a list that it has not filled yet.
+            # A real API server sends null for an empty list of conditions.
             conditions = event.object.get("status", {}).get("conditions") or []
             if any(entry["type"] == "Established" and entry["status"] == "True" for entry in conditions):
                 names.discard(event.object["metadata"]["name"])
@@ -161,34 +199,47 @@ async def _start_controller(
     *,
     allow_bypassing_hooks: bool,
     scm_poll_interval: float,
-) -> Endpoints:
+) -> ControlPlane:
     before = await asyncio.to_thread(_last_addresses, directory)
     connection = await load_connection(plane.kubeconfig_for("controller"))
     client = await stack.enter_async_context(Client(connection, user_agent="kardinal-controller"))
     options = ControllerOptions(
         policy_namespaces=(POLICY_NAMESPACE,),
-        allow_local_repositories=True,
-        allow_bypassing_hooks=allow_bypassing_hooks,
-        scm_poll_interval=scm_poll_interval,
-        quote_namespaces=("*",),
-        git_cache_dir=directory / "git",
+        agent=AgentOptions(
+            allow_local_repositories=True,
+            allow_bypassing_hooks=allow_bypassing_hooks,
+            scm_poll_interval=scm_poll_interval,
+            quote_namespaces=("*",),
+            git_cache_dir=directory / "git",
+        ),
         api_address=before["api"],
         metrics_address=before["metrics"],
-        # It listens on this machine alone.
+        # The server listens on 127.0.0.1 only.
         metrics_auth="none",
         probe_address=before["probes"],
     )
     extensions = await asyncio.to_thread(load_extensions)
-    controller = Controller(options, client, clock=SystemClock(), extensions=extensions)
+    controller = ControlPlane(options, client, clock=SystemClock(), extensions=extensions)
     stack.push_async_callback(controller.stop)
     await controller.start()
-    return Endpoints(
-        server=plane.url, api=controller.api_url, metrics=controller.metrics_url, probes=controller.probe_url
-    )
+    return controller
+
+
+async def _start_page(stack: AsyncExitStack, plane: ServedPlane, controller: ControlPlane) -> OwnPage:
+    """Start the web page on the informers of the controller, with the identity of the user of the plane."""
+    connection = await load_connection(plane.kubeconfig_for("admin"))
+    client = await stack.enter_async_context(Client(connection, user_agent="kardinal-ui"))
+    page = OwnPage(client, controller.caches, clock=SystemClock())
+    stack.push_async_callback(page.stop)
+    await page.start()
+    return page
 
 
 def _last_addresses(directory: Path) -> dict[str, str]:
-    """Return where the programs listened before, so that what was configured with it stays true; else any free port."""
+    """Return the last addresses of the servers, so that URLs configured elsewhere stay valid; else port 0, any port.
+
+    For example `{"api": "127.0.0.1:41873", "metrics": "127.0.0.1:0", "probes": "127.0.0.1:0"}`.
+    """
     try:
         before = orjson.loads((directory / ENDPOINTS).read_bytes())
     except (FileNotFoundError, orjson.JSONDecodeError):
@@ -211,9 +262,14 @@ def _is_free(port: int) -> bool:
 
 
 async def start_simulator(
-    stack: AsyncExitStack, plane: ServedPlane, directory: Path, *, delay: timedelta | None, renderer: Renderer | None
+    stack: AsyncExitStack,
+    plane: ServedPlane,
+    directory: Path,
+    *,
+    delay: timedelta | None,
+    renderer: DirectoryRenderer | None,
 ) -> None:
-    """Start the simulator, which ends with `stack`."""
+    """Start the simulator; it is stopped when `stack` is closed."""
     connection = await load_connection(plane.kubeconfig_for("simulator"))
     client = await stack.enter_async_context(Client(connection, user_agent="kardinal-simulator"))
     runner = GitRunner(workers=2)
@@ -233,7 +289,7 @@ async def start_simulator(
 
 
 async def _publish(client: Client, endpoints: Endpoints) -> None:
-    """Write to a ConfigMap where everything listens."""
+    """Write the endpoints to the ConfigMap `kardinal-info`."""
     body = {
         "apiVersion": CONFIG_MAP.api_version,
         "kind": CONFIG_MAP.kind,

@@ -1,4 +1,4 @@
-"""From what a watch brings to what a person wants to read: one line whenever something changed (pure)."""
+"""Turn watch events into lines for a person: one line for each visible change of state (pure)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kardinal.api import Bundle, PolicyGate, PromotionStep
+from kardinal.promotion.api import Bundle, PolicyGate, PromotionStep
 
 __all__ = ["Line", "Timeline"]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`seconds` since the beginning, who changed, to what, and why."""
+    """One change of state, for example `Line(4.2, "dev", "Verified", "runs 6.7.1")`.
+
+    `seconds` is the time since the start. `subject` is an environment, a gate or `bundle`; `message` is the reason.
+    """
 
     seconds: float
     subject: str
@@ -23,7 +26,7 @@ class Line:
 
 @dataclass(slots=True)
 class Timeline:
-    """Remembers the last state of each subject, so that an event which changes nothing visible says nothing."""
+    """The lines so far. It remembers the last state of each subject, so that an event without a change adds no line."""
 
     lines: list[Line] = field(default_factory=list)
     steps: dict[str, PromotionStep] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""The walk of `kardinal demo`: a Bundle through dev, staging and prod of a sample repository, on this machine alone.
+"""Run `kardinal demo`: promote a Bundle through dev, staging and prod of a sample repository on this machine.
 
-Nothing is staged: the repository, the commits, the pull request, the signature on the webhook call and the API server
-are real. What stands in for a cluster is the simulator, and it says so. A composition root, like `local`.
+The repository, the commits, the pull request, the signed webhook request and the API server are real. Only the cluster
+is simulated, and the output says so. This is a composition root, like `stack`.
 """
 
 from __future__ import annotations
@@ -24,21 +24,23 @@ import orjson
 from rich.live import Live
 from rich.text import Text
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, PromotionStep
-from kardinal.api.signature import IDEMPOTENCY_KEY, SIGNATURE, TIMESTAMP, signature, signed_text
 from kardinal.cli.changes import changes
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import console, plain_text, say
 from kardinal.cli.session import Session
-from kardinal.cli.status.reading import WATCHED, read_objects
+from kardinal.cli.status.following import WATCHED
 from kardinal.cli.status.screen import screen
-from kardinal.cli.status.view import make_view
 from kardinal.cli.styles import for_terminal
+from kardinal.clock import SystemClock
 from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
 from kardinal.kube import Client, load_connection
 from kardinal.objects import SECRET, ResourceType
 from kardinal.objects.text import escaped
-from kardinal.runtime.clock import SystemClock
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.signature import IDEMPOTENCY_KEY, SIGNATURE, TIMESTAMP, signature, signed_text
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.promotion.views.reading import read_objects
+from kardinal.promotion.views.status import status_view
 from kardinal.scm import PullRequests, local_pull_requests
 from kardinal_local import sample
 from kardinal_local.serving import PlaneOptions
@@ -50,7 +52,7 @@ __all__ = ["walk_through"]
 
 NAMESPACE = "default"
 DEADLINE = 120.0
-"""Seconds without any change after which the demo gives up."""
+"""The time in seconds without a change after which the demo fails."""
 POST_DEADLINE = 30.0
 
 _NEXT = """
@@ -63,7 +65,7 @@ _CLOCK = SystemClock()
 
 
 async def walk_through(*, ask: bool, keep: bool) -> None:
-    """Show it all; `ask` before the merge, `keep` everything running at the end."""
+    """Run the demo. `ask`: ask before the merge. `keep`: keep the plane running at the end, until Ctrl-C."""
     if (walk := asyncio.current_task()) is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, walk.cancel)
     async with _directory() as directory, AsyncExitStack() as resources:
@@ -80,7 +82,8 @@ async def walk_through(*, ask: bool, keep: bool) -> None:
         client = Client(await load_connection(stack.plane.kubeconfig), user_agent="kardinal-demo")
         await resources.enter_async_context(client)
         before = await repository.head("main")
-        token, key = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+        token = secrets.token_urlsafe(24)
+        key = secrets.token_urlsafe(24)
         await _apply_sample(client, bare, token=token, key=key)
         _introduce(stack, bare)
         review = _Walk(client, local_pull_requests(repository, clock=_CLOCK), ask=ask)
@@ -125,12 +128,13 @@ async def _apply_sample(client: Client, bare: Path, *, token: str, key: str) -> 
 def _introduce(stack: Stack, bare: Path) -> None:
     say(f"sample repository   {bare}")
     say(f"API server          {stack.plane.url} (the local plane; no cluster)")
+    say(f"web page            {stack.page.link()}")
     say("rollouts            simulated: no pods run")
     say(f"org gate            staging-soak: {sample.SOAK_SECONDS} s in staging before prod\n")
 
 
 async def _post_bundle(stack: Stack, *, token: str, key: str) -> str:
-    """Return what a CI job does: one signed POST."""
+    """Create the Bundle by one signed POST to the webhook, as a CI job does, and return its name."""
     if stack.endpoints is None:
         raise CommandError("the controller does not run")
     body = orjson.dumps(
@@ -144,7 +148,8 @@ async def _post_bundle(stack: Stack, *, token: str, key: str) -> str:
             },
         }
     )
-    stamp, delivery = str(int(_CLOCK.now().timestamp())), "ci-run-1042"
+    stamp = str(int(_CLOCK.now().timestamp()))
+    delivery = "ci-run-1042"
     text = signed_text(body, timestamp=stamp.encode(), key=delivery.encode())
     headers = {
         "Authorization": f"Bearer {token}",
@@ -166,7 +171,7 @@ async def _post_bundle(stack: Stack, *, token: str, key: str) -> str:
 
 
 class _Walk:
-    """Follows one Bundle to its end, and reviews its pull requests on the way."""
+    """Follows one Bundle until it has ended, and reviews and merges its pull requests."""
 
     def __init__(self, client: Client, pulls: PullRequests, *, ask: bool) -> None:
         self._client = client
@@ -218,7 +223,7 @@ class _Walk:
                     self._changed.set()
 
     def _open_view(self) -> None:
-        """On a terminal, show what `kardinal watch` shows below the lines; elsewhere the lines alone."""
+        """On a terminal, draw the screen of `kardinal watch` below the lines; elsewhere only the lines are printed."""
         if console().is_terminal:
             self._live = Live("", console=console(), auto_refresh=False, transient=True)
             self._live.start()
@@ -229,11 +234,12 @@ class _Walk:
             self._live = None
 
     async def _draw(self) -> None:
-        """Draw the view again and again."""
+        """Redraw the screen until the task is cancelled."""
         session = Session(self._client, NAMESPACE)
         async with aclosing(changes(session, WATCHED, tick=1.0)) as ticks:
             async for _ in ticks:
-                view = make_view(await read_objects(session, sample.APP), now=_CLOCK.now())
+                objects = await read_objects(session.reader, NAMESPACE, sample.APP)
+                view = status_view(objects, now=_CLOCK.now())
                 if self._live is not None:
                     lines = ["", *screen(view, now=_CLOCK.now(), width=console().width)]
                     self._live.update(Text.from_ansi(for_terminal("\n".join(lines))), refresh=True)
@@ -242,7 +248,7 @@ class _Walk:
         console().print(_row(line))
 
     async def _review(self, step: PromotionStep) -> None:
-        """Show the pull request as its reviewer sees it, and merge it."""
+        """Print the pull request for its reviewer, and merge it."""
         pull = step.status.pull_request
         if step.status.state != "WaitingForMerge" or pull is None or pull.number in self._reviewed:
             return
@@ -263,13 +269,13 @@ def _row(line: Line) -> str:
 
 
 async def _agrees(question: str) -> bool:
-    """Ask a person at the terminal; Enter is yes."""
+    """Ask a yes-or-no question on the terminal, and return the answer; Enter means yes."""
     say(f"{question} [Y/n]: ", nl=False)
     return (await _line()).strip().lower() in ("", "y", "yes")
 
 
 async def _line() -> str:
-    """Read a line that is typed. No thread waits for it, which Ctrl-C could not end."""
+    """Read a line from standard input, without a thread, because Ctrl-C could not end a thread that waits for input."""
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[bytes] = loop.create_future()
 
@@ -288,7 +294,7 @@ async def _line() -> str:
 
 
 async def _conclude(repository: Repository, timeline: Timeline, before: str) -> None:
-    """Return the commits, the change to prod and the time line; raises when the walk did not end well."""
+    """Print the commits, the change of prod and the timeline. Raises `CommandError` unless all is Verified."""
     say("\ncommits on main, newest first:")
     for commit in await repository.log("main", 10):
         if commit.id == before:
@@ -316,7 +322,7 @@ async def _conclude(repository: Repository, timeline: Timeline, before: str) -> 
 
 
 def _distinct(lines: list[Line]) -> list[Line]:
-    """Return the first line of each state."""
+    """Return the first line of each state; `lines` are those of one environment."""
     return [line for index, line in enumerate(lines) if line.state not in {earlier.state for earlier in lines[:index]}]
 
 

@@ -1,11 +1,11 @@
-"""Argo CD, built from source: a real one to judge.
+"""Build Argo CD from source, for tests of its health adapter on the real program.
 
     python -m hack.argocd.assets [--can | --built]
 
-`go.mod` beside this file pins the version, with the replace lines of Argo CD's own go.mod, which Go reads in the main
-module alone. The build takes minutes and is kept as those of `hack.kube.assets` are; beside the program are its
-CustomResourceDefinitions. One program is all of Argo CD's: `ARGOCD_BINARY_NAME` says which one it is to be. Its Redis
-is that of the distribution.
+`go.mod` beside this file pins the version. It repeats the replace lines of Argo CD's own go.mod, because Go applies
+these only in the main module. A build takes minutes, and is cached as in `hack.kube.assets`; the
+CustomResourceDefinitions are kept beside the program. One binary has all programs of Argo CD; the environment variable
+`ARGOCD_BINARY_NAME` chooses one. Redis is not built: `redis-server` is taken from PATH.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hack.kube.assets import Module, built, command
 __all__ = ["ARGO_CD", "DEFINITIONS", "missing", "redis_server"]
 
 DEFINITIONS = ("application-crd.yaml", "appproject-crd.yaml")
-"""The files of its definitions of kinds."""
+"""The names of the files with its CustomResourceDefinitions."""
 
 ARGO_CD = Module(
     name="argocd",
@@ -30,13 +30,13 @@ ARGO_CD = Module(
 
 
 def redis_server() -> Path | None:
-    """Return the Redis of this machine."""
+    """Return the path of `redis-server`; None if it is not installed."""
     found = shutil.which("redis-server")
     return Path(found) if found else None
 
 
 def missing() -> str | None:
-    """Return what keeps Argo CD from running here, and what to do about it; None where nothing does."""
+    """Return the reason why Argo CD cannot run on this machine, with the remedy; None if it can."""
     if not built(ARGO_CD):
         return "Argo CD is not built: run `make test-gitops`"
     if redis_server() is None:

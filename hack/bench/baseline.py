@@ -1,4 +1,4 @@
-"""A script that makes the same promotion with `git`: clone, edit, commit and push."""
+"""Promote with a script of `git` commands, for comparison: clone, edit, commit and push."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __all__ = ["promotions_a_minute"]
 
 
 def promotions_a_minute(url: str, paths: Sequence[str], directory: Path, *, kept: bool) -> float:
-    """Promote once into each path, one after the other; with `kept` in one clone, else in a new one each time."""
+    """Return the promotions per minute of a script that promotes into each path in turn.
+
+    With `kept`, all promotions use the same clone, else each promotion makes a new clone.
+    """
     directory.mkdir(parents=True)
     clone = directory / "kept"
     if kept:
@@ -29,7 +32,7 @@ def promotions_a_minute(url: str, paths: Sequence[str], directory: Path, *, kept
 
 
 def _edit(path: Path, tag: str) -> None:
-    """Write a tag where the kustomizations of the sample have one."""
+    """Write a tag into the `newTag` of a kustomization of the sample."""
     lines = [f'    newTag: "{tag}"' if "newTag:" in line else line for line in path.read_text().splitlines()]
     path.write_text("\n".join(lines) + "\n")
 

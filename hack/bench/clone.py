@@ -20,10 +20,10 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kardinal.git import Credentials, GitRunner, Repositories
-from kardinal.runtime.clock import SystemClock
-from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.edit import Edit, Tree
+from kardinal.clock import SystemClock
+from kardinal.git import GitCredentials, GitRunner, Repositories
+from kardinal.tree.commit_message import CommitMessage
+from kardinal.tree.edit import Edit, Tree
 from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
 
 _PER_DIRECTORY = 100
@@ -39,7 +39,7 @@ images:
 
 
 def main() -> None:
-    """Print a table."""
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--commits", type=int, default=50_000)
@@ -66,7 +66,7 @@ def _generate(directory: Path, files: int, commits: int) -> None:
         history.writelines(_history(files, commits))
         history.seek(0)
         subprocess.run(["git", "-C", str(directory), "fast-import", "--quiet"], stdin=history, check=True)
-    # As a host keeps it.
+    # Git hosts keep repositories packed, with a bitmap index.
     _git("-C", str(directory), "repack", "-a", "-d", "-q", "--write-bitmap-index")
     _git("-C", str(directory), "commit-graph", "write", "--reachable")
 
@@ -95,7 +95,7 @@ def _clone(title: str, target: Path, options: Sequence[str], url: str) -> None:
 async def _promotions(directory: Path, server: SmartServer) -> None:
     runner = GitRunner()
     repositories = Repositories(directory, runner=runner, clock=SystemClock(), allow_local=False)
-    remote = repositories.open(f"{server.url}/large.git", Credentials(USER, PASSWORD))
+    remote = repositories.open(f"{server.url}/large.git", GitCredentials(USER, PASSWORD))
     try:
         for number, title in enumerate(("first promotion (mirror, edit, commit, push)", "second one, of another file")):
             began = time.perf_counter()
@@ -118,7 +118,7 @@ def _print(title: str, seconds: float, directory: Path) -> None:
 
 
 def _mebibytes(directory: Path) -> str:
-    """Return what the files of a directory take on disk."""
+    """Return the size of the files of a directory on disk, as a text in MiB."""
     blocks = sum(os.lstat(os.path.join(at, name)).st_blocks for at, _, names in os.walk(directory) for name in names)
     return f"{blocks * 512 / (1 << 20):.0f} MiB"
 

@@ -1,7 +1,9 @@
-"""Measure what a step of an expression takes: the CPU and the memory of everything that was made to be dear.
+"""Measure the CPU time and memory of CEL expressions that are made to be expensive.
 
-`python -m hack.bench.expressions` after a change of `kardinal/cel`: no row may take more than 20 ms or 64 MiB, and a
-step more than 0.1 µs only where few of them are spent.
+    python -m hack.bench.expressions         run it after a change of `kardinal/cel`
+
+The limit of an evaluation is a number of steps. No row may take more than 20 ms or 64 MiB, and a step may take more
+than 0.1 µs only in expressions with few steps.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class Row:
 
 
 def measure(name: str, scope: dict[str, Any]) -> Row:
-    program, budget = cel.compile(DEAR[name]), cel.Budget()
+    program = cel.compile(DEAR[name])
+    budget = cel.Budget()
     begun = time.thread_time()
     program.evaluate(scope, now=NOW, budget=budget)
     seconds = time.thread_time() - begun

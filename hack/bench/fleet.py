@@ -1,9 +1,9 @@
-"""Measure what one promotion costs beside few and beside many Pipelines, their memory, and an idle half minute.
+"""Measure the cost of one promotion with few and with many Pipelines, their memory, and the CPU of an idle half minute.
 
     python -m hack.bench.fleet [--pipelines 1000] [--api plane|real]
 
-Every Pipeline has promoted a Bundle to its first environment: a scan over what is there would be seen in the cost of
-the next promotion. The repository is reached by its path, so that the cost is that of controller and agent alone.
+Every Pipeline has promoted a Bundle to its first environment, so a scan over all objects would increase the cost of the
+next promotion. The repository is local, so the cost is that of controller and agent alone.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 
 from hack.bench.subjects import PROGRAMS, Cluster, Requests, difference, run_beside_tool
 from hack.bench.team import ENVIRONMENTS, Site, Team
+from kardinal.clock import SystemClock
 from kardinal.kube import Client, load_connection
-from kardinal.runtime.clock import SystemClock
 
 FEW = 10
 AT_ONCE = 100
@@ -31,24 +31,26 @@ IDLE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of one promotion, on average."""
+    """The average cost of one promotion."""
 
     walk: float
-    """Seconds from a Bundle to Verified, the median."""
+    """The median time in seconds from the creation of a Bundle until it is Verified."""
     cpu: float
-    """Seconds of CPU of controller and agent."""
+    """The CPU time of controller and agent in seconds."""
     requests: float
 
 
 async def _cost(cluster: Cluster, team: Team, name: str) -> Cost:
-    """Measure promotions of one Pipeline while nothing else happens."""
+    """Measure promotions of one Pipeline without other load."""
     await team.walk([name])
     await asyncio.sleep(SETTLE)
-    before, spent = await cluster.requests(), cluster.programs.cpu()
+    before = await cluster.requests()
+    spent = cluster.programs.cpu()
     walks = [await team.walk([name]) for _ in range(WALKS)]
     await asyncio.sleep(SETTLE)
     promotions = WALKS * len(ENVIRONMENTS)
-    spent, asked = cluster.programs.cpu() - spent, _of_programs(difference(await cluster.requests(), before))
+    spent = cluster.programs.cpu() - spent
+    asked = _of_programs(difference(await cluster.requests(), before))
     return Cost(statistics.median(walks), spent / promotions, asked.total() / promotions)
 
 
@@ -57,7 +59,7 @@ def _of_programs(requests: Requests) -> Requests:
 
 
 async def _grow(team: Team, pipelines: int) -> str:
-    """Promote a Bundle of each of so many Pipelines; returns the name of the first."""
+    """Create this number of Pipelines, and promote a Bundle of each; return the name of the first Pipeline."""
     names = await team.grow(pipelines)
     await asyncio.sleep(SETTLE)
     for start in range(0, pipelines, AT_ONCE):
@@ -74,7 +76,8 @@ def _print(pipelines: int, cost: Cost, cluster: Cluster) -> None:
 
 
 async def _print_idle(cluster: Cluster) -> None:
-    before, spent = await cluster.requests(), cluster.programs.cpu()
+    before = await cluster.requests()
+    spent = cluster.programs.cpu()
     await asyncio.sleep(IDLE_SECONDS)
     asked = difference(await cluster.requests(), before)
     writes = {request: count for request, count in _of_programs(asked).items() if request.writes}

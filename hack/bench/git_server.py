@@ -2,8 +2,8 @@
 
     python -m hack.bench.git_server DIRECTORY
 
-A process of its own, so that its CPU does not count as that of the programs. Every client may read and write. It says
-on standard output where it listens, and ends with its standard input.
+It is a separate process, so that its CPU time is not counted for the programs under test. Every client may read and
+write. It prints its URL on standard output, and ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from aiohttp import web
 from kardinal.runtime.process import run
 
 _LARGEST = 64 << 20
-"""Bytes of a request."""
+"""The maximum size of a request in bytes."""
 _SETTINGS = (("http.receivepack", "true"), ("uploadpack.allowFilter", "true"), ("receive.autogc", "false"))
-"""As hosts have it, which clean up at other times."""
+"""The Git settings of a host, which collects garbage at other times."""
 
 
 class _Server:
@@ -29,7 +29,7 @@ class _Server:
         self._directory = directory
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Have Git answer a request, as a web server does by CGI."""
+        """Answer a request by running `git http-backend` as a CGI program."""
         asked = await request.read()
         process = await asyncio.create_subprocess_exec(
             *("git", "http-backend"),
@@ -67,7 +67,7 @@ async def _serve(directory: Path) -> None:
     server = _Server(directory)
     application = web.Application(client_max_size=_LARGEST)
     application.router.add_route("*", "/{path:.*}", server.answer)
-    # Git packs its requests by itself, and unpacks them.
+    # Git compresses its requests itself, and `git http-backend` decompresses them.
     runner = web.AppRunner(application, access_log=None, auto_decompress=False)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -1,11 +1,11 @@
-"""Stand in for a GitOps tool and a kubelet at next to no cost: apply what a commit has changed, and nothing else.
+"""Simulate a GitOps tool and a kubelet at the lowest cost: apply only the environments that a commit has changed.
 
     python -m hack.bench.gitops KUBECONFIG REPOSITORY...
 
-A tool in a cluster has a machine of its own, and this one must not take that of the programs that are measured. So the
-branch is looked at on disk every few milliseconds, however the Pipelines reach the repository, and of each move only
-the directories of environments that differ are read. A Deployment gets the tag and is Available at once. The process
-says on standard output that it looks, and ends when it is terminated.
+In a cluster, the tool runs on another machine, so here it must not take CPU time from the programs that are measured.
+It polls the branch on disk every few milliseconds, even if the Pipelines use another URL of the repository, and reads
+only the changed directories of environments. A Deployment gets the new tag, and is Available at once. The process
+prints a line on standard output when it polls, and runs until it is terminated.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from kardinal_local import sample
 from kardinal_local.simulator.rollout import advance
 
 _EVERY = 0.005
-"""Seconds between two looks at a branch."""
+"""The poll interval of a branch in seconds."""
 _AT_ONCE = 16
-"""Deployments written at once."""
+"""The number of Deployments that are written concurrently."""
 _PATH = re.compile(r"(?P<application>[^/]+)/environments/(?P<environment>[^/]+)/kustomization\.yaml")
 _TAG = re.compile(rb'newTag: "?([^"\s]+)')
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """The content of one directory of an environment after a commit."""
+    """The image tag of one environment after a commit."""
 
     application: str
     environment: str
@@ -47,7 +47,7 @@ class _Change:
 
 
 class _Branch:
-    """The branch of one repository, as far as it was looked at."""
+    """The branch of one repository, with the commit that was seen last."""
 
     def __init__(self, repository: str) -> None:
         self._ref = Path(repository, "refs", "heads", BRANCH)
@@ -55,8 +55,9 @@ class _Branch:
         self._seen = self._head()
 
     def changes(self) -> Iterator[_Change]:
-        """Yield what has changed since the last look."""
-        before, after = self._seen, self._head()
+        """Yield the environments that have changed since the last call."""
+        before = self._seen
+        after = self._head()
         if before == after:
             return
         self._seen = after

@@ -1,13 +1,17 @@
-"""Measure what one namespace's backlog and failing Pipelines cost another: the walk of a Bundle, idle and beside them.
+"""Measure how a namespace with a backlog and failing Pipelines slows down the promotions of another namespace.
 
     python -m hack.bench.isolation [--bundles 10000] [--failing 20] [--walks 20] [--rate 50] [--apart] [--control]
 
-The process under test runs plane, controller, agent and simulator together (`hack/bench/serve.py`); with `--apart` the
-plane and the simulator, which only stand in for a cluster, are processes of their own. Namespace `quiet`
-walks one Bundle after the other through three environments. First nothing else happens; then namespace `loud` creates
-its Bundles, as fast as it can, while its Pipelines fail at repositories that are not there; then all of these are there
-and decided about. One half is of a Pipeline that fails, and superseded ones of it go; the other half is of a Pipeline
-that does not exist, and stays. All of it is one run on one machine: compare its ratios, not its seconds.
+The process under test runs plane, controller, agent and simulator (`hack/bench/serve.py`). With `--apart`, plane and
+simulator, which only simulate a cluster, are separate processes. Namespace `quiet` promotes one Bundle after the other
+through three environments, in three phases:
+
+- without other load;
+- while namespace `loud` creates its Bundles, and its Pipelines fail because their repositories do not exist;
+- after all of these Bundles have been reconciled.
+
+Half of the Bundles belong to a failing Pipeline, which deletes superseded ones; the other half belong to a Pipeline
+that does not exist, and stay. A run is on one machine at one time: compare its ratios, not its times.
 """
 
 from __future__ import annotations
@@ -24,15 +28,16 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from hack.bench.subjects import Subject, run_apart, run_subject
-from kardinal.api import BUNDLE, PIPELINE
+from kardinal.clock import SystemClock
 from kardinal.git import create_bare_repository
 from kardinal.kube import Client, load_connection
 from kardinal.objects import CONFIG_MAP, NAMESPACE, JsonObject
-from kardinal.runtime.clock import SystemClock
+from kardinal.promotion.kinds import BUNDLE, PIPELINE
 from kardinal_local import sample
 
 ENVIRONMENTS = ("dev", "staging", "prod")
-QUIET, LOUD = "quiet", "loud"
+QUIET = "quiet"
+LOUD = "loud"
 CLIENTS = 8
 PAUSE = 3.0
 FEW_WRITES = 30
@@ -66,7 +71,7 @@ def _bundle(name: str, namespace: str, pipeline: str, tag: str) -> JsonObject:
 
 
 class Tenants:
-    """The two namespaces."""
+    """The namespaces `quiet` and `loud`, with their Pipelines and Bundles."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -77,20 +82,21 @@ class Tenants:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
             await self._client.create(NAMESPACE, body)
         await self._client.create(PIPELINE, _pipeline("app", QUIET, repository.as_uri()))
-        # At a repository that is not there, so that no Bundle of this namespace touches what the other promotes.
+        # These repositories do not exist, so no Bundle of this namespace changes the repository of the other one.
         for number in range(failing + 1):
             nowhere = (repository.parent / f"nowhere-{number}.git").as_uri()
             await self._client.create(PIPELINE, _pipeline(f"failing-{number}", LOUD, nowhere))
 
     async def walk(self) -> float:
-        """Promote one Bundle of the quiet namespace; the seconds until it is Verified."""
+        """Promote one Bundle of the quiet namespace, and return the seconds until it is Verified."""
         self._walked += 1
         name = f"app-{self._walked}"
         async with asyncio.timeout(DEADLINE), self._client.watch(BUNDLE, QUIET, initial_events=True) as events:
             began = time.perf_counter()
             await self._client.create(BUNDLE, _bundle(name, QUIET, "app", f"1.0.{self._walked}"))
             async for event in events:
-                metadata, status = event.object["metadata"], event.object.get("status", {})
+                metadata = event.object["metadata"]
+                status = event.object.get("status", {})
                 if metadata.get("name") != name:
                     continue
                 if status.get("phase") == "Failed":
@@ -100,9 +106,10 @@ class Tenants:
         raise RuntimeError("the watch ended early")
 
     async def flood(self, bundles: int, *, failing: int, rate: float, control: bool) -> None:
-        """Create the Bundles of the loud namespace: so many a second, or with 0 as fast as a few clients can.
+        """Create the Bundles of the loud namespace.
 
-        With `control` they are as many ConfigMaps, which no program watches.
+        `rate` is the number of Bundles per second; 0 means as fast as the clients can. `control` creates ConfigMaps in
+        their place, which no program watches.
         """
         numbers = iter(range(bundles))
 
@@ -126,7 +133,7 @@ class Tenants:
         return len((await self._client.list(BUNDLE, LOUD)).items)
 
     async def revision(self) -> int:
-        """Return how many writes the API server has taken."""
+        """Return the resourceVersion, which counts the writes of the API server."""
         return int((await self._client.list(BUNDLE, LOUD, limit=1)).resource_version)
 
 
@@ -135,16 +142,18 @@ def _p95(seconds: Sequence[float]) -> float:
 
 
 async def _until_decided(tenants: Tenants) -> None:
-    """Return when next to nothing is written any more; failing Pipelines are tried again now and then."""
-    before, after = 0, await tenants.revision()
+    """Wait until hardly any writes happen; failing Pipelines are still tried again from time to time."""
+    before = 0
+    after = await tenants.revision()
     while after - before > FEW_WRITES:
         await asyncio.sleep(PAUSE)
-        before, after = after, await tenants.revision()
+        before = after
+        after = await tenants.revision()
 
 
 @asynccontextmanager
 async def _programs(directory: Path, *, apart: bool) -> AsyncIterator[Subject]:
-    """Run everything; yields the process that is measured."""
+    """Run all processes, and yield the process that is measured."""
     if apart:
         async with run_apart(directory) as cluster:
             yield cluster.programs

@@ -1,11 +1,11 @@
-"""Measure what promotions cost, by path and over HTTP: time, API writes, CPU and memory, beside a script with `git`.
+"""Measure the cost of promotions: time, API writes, CPU and memory, for local and HTTP repositories and a Git script.
 
     python -m hack.bench.promotion [--api plane|real] [--most 200]
 
-API server, programs, Git server and what stands in for a GitOps tool are processes of their own; this one posts Bundles
-and watches, as a person would, and reads CPU and memory of the programs from the operating system. All Pipelines have
-three environments in one of two repositories. A run is one machine at one time: compare figures of one run. What more
-Pipelines cost is measured by `hack/bench/fleet.py`.
+API server, programs, Git server and the simulated GitOps tool are separate processes. This process creates Bundles and
+watches them, and reads CPU time and memory of the programs from the operating system. All Pipelines have three
+environments in one of two repositories. A run is on one machine at one time: compare only figures of the same run. The
+cost of many Pipelines is measured by `hack/bench/fleet.py`.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from pathlib import Path
 from hack.bench.baseline import promotions_a_minute
 from hack.bench.subjects import PROGRAMS, Cluster, Requests, difference, run_beside_tool, run_git_server
 from hack.bench.team import ENVIRONMENTS, Site, Team
+from kardinal.clock import SystemClock
 from kardinal.kube import Client, load_connection
-from kardinal.runtime.clock import SystemClock
 
 WALKS = 12
-"""Bundles sent one after the other."""
+"""The number of Bundles that are promoted one after the other."""
 TOGETHER = 20
 BASELINES = 30
-"""Promotions of the script."""
+"""The number of promotions by the script."""
 SETTLE = 2.0
-"""Seconds for what follows a Bundle that is Verified, such as Events."""
+"""The time in seconds for requests after a Bundle is Verified, such as Events."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure of one site."""
+    """One figure of one site: its title, its value, and its goal if it has one."""
 
     what: str
     figure: str
@@ -46,19 +46,22 @@ class Row:
 
 
 async def _one_after_the_other(cluster: Cluster, team: Team) -> tuple[list[Row], Requests]:
-    """Measure the walks of one Pipeline while nothing else happens."""
+    """Measure promotions of one Pipeline, one after the other, without other load."""
     (name,) = await team.grow(1)
     await team.walk([name])
     await asyncio.sleep(SETTLE)
-    before, programs = await cluster.requests(), cluster.programs
-    total, own = programs.cpu(), programs.cpu(children=False)
+    before = await cluster.requests()
+    programs = cluster.programs
+    total = programs.cpu()
+    own = programs.cpu(children=False)
     async with team.watched() as moments:
         began = time.perf_counter()
         walks = [await team.walk([name]) for _ in range(WALKS)]
         pace = WALKS * len(ENVIRONMENTS) / (time.perf_counter() - began) * 60
         await asyncio.sleep(SETTLE)
     promotions = WALKS * len(ENVIRONMENTS)
-    total, own = programs.cpu() - total, programs.cpu(children=False) - own
+    total = programs.cpu() - total
+    own = programs.cpu(children=False) - own
     requests = difference(await cluster.requests(), before)
     mine = [(request, count) for request, count in requests.items() if request.user == PROGRAMS]
     writes = sum(count for request, count in mine if request.writes)
@@ -79,7 +82,7 @@ async def _one_after_the_other(cluster: Cluster, team: Team) -> tuple[list[Row],
 
 
 async def _together(team: Team, pipelines: int) -> list[Row]:
-    """Measure one Bundle through each of so many Pipelines at once."""
+    """Measure the promotions of one Bundle for each of this number of Pipelines at once."""
     names = await team.grow(pipelines)
     await asyncio.sleep(SETTLE)
     pace = pipelines * len(ENVIRONMENTS) / await team.walk(names) * 60
@@ -88,7 +91,7 @@ async def _together(team: Team, pipelines: int) -> list[Row]:
 
 
 async def _script(site: Site, directory: Path) -> list[Row]:
-    """Measure the script; its commits bring what no Bundle has, so nothing but the tool hears of them."""
+    """Measure the script. Its commits have tags of no Bundle, so only the simulated GitOps tool reacts to them."""
     rows = []
     for title, kept in (("a new clone each", False), ("a kept clone", True)):
         clones = directory / f"{site.name}-{kept}"
@@ -105,7 +108,7 @@ def _print(columns: Sequence[Sequence[Row]]) -> None:
 
 
 def _print_writes(columns: Sequence[Requests]) -> None:
-    """Print where the writes of a promotion go."""
+    """Print the writes per promotion by user, verb and resource."""
     promotions = WALKS * len(ENVIRONMENTS)
     writes = {request for column in columns for request in column if request.writes}
     for request in sorted(writes, key=lambda each: (each.user != PROGRAMS, -columns[0][each], each)):

@@ -1,11 +1,11 @@
-"""One process under test: an API server, the programs, the simulator, or all of them, as `kardinal local up` runs them.
+"""Run a process under test: an API server, the programs, the simulator, or all of them, as `kardinal local up` does.
 
     python -m hack.bench.serve all|plane DIRECTORY
     python -m hack.bench.serve programs|simulator DIRECTORY KUBECONFIGS
 
-KUBECONFIGS is the directory of a plane that runs, or one kubeconfig for every identity. Rollouts take no time. The
-process says on standard output where its kubeconfig is, and answers every line on standard input with the requests that
-its API server has counted so far, as JSON; without an API server, with nothing.
+KUBECONFIGS is the directory of a running plane, or a kubeconfig for all identities. Rollouts take no time. The process
+prints the path of its kubeconfig as JSON on standard output. It answers every line on standard input with the requests
+that its API server has counted so far, as JSON, which are empty without an API server.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Counts = Callable[[], Iterable[Sequence[object]]]
 
 @dataclass(frozen=True, slots=True)
 class _RunningPlane:
-    """An API server in another process: the directory of a plane, or the kubeconfig of an administrator."""
+    """An API server in another process, by the directory of a plane or the kubeconfig of an administrator."""
 
     kubeconfigs: Path
 
@@ -51,14 +51,14 @@ class _RunningPlane:
         return self.kubeconfigs / ("kubeconfig" if identity == "admin" else f"kubeconfig.{identity}")
 
     async def release(self) -> None:
-        """Nothing to do: it is ready."""
+        """Do nothing, because the API server is ready already."""
 
 
 async def _answer(kubeconfig: Path, counts: Counts) -> None:
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    gc.freeze()  # as `kardinal local up` does when it is ready
+    gc.freeze()  # `kardinal local up` does the same when it is ready.
     _say({"kubeconfig": str(kubeconfig)})
     while await reader.readline():
         _say(list(counts()))
@@ -80,9 +80,10 @@ def _counts(plane: LocalPlane) -> Counts:
 
 @asynccontextmanager
 async def _started(role: str, directory: Path, kubeconfigs: Path) -> AsyncIterator[tuple[Path, Counts]]:
-    """Run what a role stands for; yields a kubeconfig and the counts of its API server."""
+    """Run the parts of a role, and yield the kubeconfig and the request counts of its API server."""
     await asyncio.to_thread(directory.mkdir, exist_ok=True)
-    running, options = _RunningPlane(kubeconfigs), PlaneOptions(port=0)
+    running = _RunningPlane(kubeconfigs)
+    options = PlaneOptions(port=0)
     async with AsyncExitStack() as stack:
         match role:
             case "all":

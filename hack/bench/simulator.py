@@ -1,10 +1,10 @@
-"""How soon the simulator has applied a repository of 600 Deployments, and what it costs when nothing moves.
+"""Measure the time in which the simulator applies a repository of 600 Deployments, and its CPU time when idle.
 
     python -m hack.bench.simulator
 
-For each renderer of this machine: the seconds until every Deployment is there, the seconds of one commit that moves
-one image, and how often the renderer ran. Then the CPU of an idle plane with a repository for each of 32 Pipelines.
-The process under test runs what `kardinal local up --simulate` runs, with rollouts that take no time.
+It prints for each installed renderer the seconds until all Deployments exist, the seconds until a commit that changes
+one image is applied, and the number of renderings; then the CPU time of an idle plane with a repository for each of 32
+Pipelines. The process under test is `kardinal local up --simulate`, with rollouts that take no time.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from pathlib import Path
 import orjson
 
 from hack.bench.subjects import Subject
-from kardinal.api import PIPELINE
+from kardinal.clock import SystemClock
 from kardinal.git import GitRunner, Repository, create_bare_repository
 from kardinal.kube import Client, load_connection
 from kardinal.objects import DEPLOYMENT, JsonObject
-from kardinal.runtime.clock import SystemClock
+from kardinal.promotion.kinds import PIPELINE
 from kardinal.runtime.logging import configure
 from kardinal.runtime.process import run
 from kardinal_local import sample
 from kardinal_local.serving import PlaneOptions
-from kardinal_local.simulator import BuiltInRenderer, Renderer, find_renderer
+from kardinal_local.simulator import BuiltInRenderer, DirectoryRenderer, find_renderer
 from kardinal_local.simulator.gitops import COMMIT_ANNOTATION
 from kardinal_local.simulator.inputs import Inputs
 from kardinal_local.simulator.kustomization import Rendered
@@ -43,7 +43,7 @@ from kardinal_local.stack import run_stack
 
 PIPELINES = 30
 ENVIRONMENTS = 20
-"""Per Pipeline; each is one Deployment."""
+"""The number of environments of each Pipeline, which have one Deployment each."""
 IDLE_PIPELINES = 32
 IDLE_SECONDS = 30.0
 SETTLE_SECONDS = 10.0
@@ -62,9 +62,9 @@ class Figures:
 
 
 class Counting:
-    """A renderer that counts its renderings."""
+    """Wraps a renderer, and counts its renderings."""
 
-    def __init__(self, renderer: Renderer) -> None:
+    def __init__(self, renderer: DirectoryRenderer) -> None:
         self._renderer = renderer
         self.count = 0
 
@@ -98,7 +98,7 @@ class Plane:
         return int(await _line(self.subject.process))
 
     async def deployments(self, *, until: Callable[[dict[str, JsonObject]], bool]) -> None:
-        """Return when the Deployments, by namespace and name, satisfy `until`."""
+        """Wait until the Deployments, by namespace/name, satisfy `until`."""
         found: dict[str, JsonObject] = {}
         async with asyncio.timeout(DEADLINE), self.client.watch(DEPLOYMENT, initial_events=True) as events:
             async for event in events:
@@ -144,7 +144,7 @@ async def _create(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _move_image(repository: Path) -> str:
-    """Commit another image tag for the first environment of the first Pipeline; returns the commit."""
+    """Commit a new image tag for the first environment of the first Pipeline, and return the commit."""
     path = "app-0/environments/env-0/kustomization.yaml"
     text = _git(repository, "show", f"main:{path}").replace(sample.OLD_TAG, "9.9.9")
     script = (
@@ -188,7 +188,7 @@ def _carries(deployment: JsonObject | None, commit: str) -> bool:
 
 
 async def _measure_idle() -> float:
-    """Return the part of one core that an idle plane takes, a repository for each Pipeline."""
+    """Return the fraction of one core that an idle plane takes, with a repository for each Pipeline."""
     async with _plane(BUILT_IN) as (plane, directory):
         for number in range(IDLE_PIPELINES):
             repository = directory / f"app-{number}.git"
@@ -227,7 +227,10 @@ async def _line(process: asyncio.subprocess.Process) -> str:
 
 
 async def _serve(directory: Path, name: str) -> None:
-    """Be the process under test: print the kubeconfig, and the number of renders for every line on standard input."""
+    """Run as the process under test.
+
+    It prints the path of its kubeconfig, and then the number of renderings for every line on standard input.
+    """
     runner = GitRunner(workers=2)
     found = BuiltInRenderer() if name == BUILT_IN else await find_renderer(runner, directory / "exports")
     renderer = Counting(found)

@@ -1,11 +1,11 @@
-"""Measure the start of commands: `kardinal --help`, two commands, and `kardinal local up`.
+"""Measure the start time of commands: `kardinal --help`, two other commands, and `kardinal local up`.
 
     python -m hack.bench.start
     python -m hack.bench.start --base DIR
 
-Every command is a process of its own, as for a person. With `--base`, the kardinal in the `.venv` of another checkout
-runs in turns with this one: on a machine that others use as well, figures of one run can be compared, and others not.
-A figure is the median; the least is beside it, which is the figure of an undisturbed machine.
+Every command is a new process. With `--base`, the command in the `.venv` of another checkout is measured in turns with
+this one, because on a shared machine only figures of the same run can be compared. A figure is the median; the minimum
+beside it is the figure of an undisturbed machine.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from kardinal.api import BUNDLE, PIPELINE
+from kardinal.clock import SystemClock
 from kardinal.git import create_bare_repository
 from kardinal.kube import Client, load_connection
-from kardinal.runtime.clock import SystemClock
+from kardinal.promotion.kinds import BUNDLE, PIPELINE
 from kardinal_local import sample
 
 RUNS = 15
 STARTS = 5
 IDLE_SECONDS = 5.0
-"""How long after its start the memory of `kardinal local up` is read."""
+"""The seconds between the start of `kardinal local up` and the reading of its memory."""
 DEADLINE = 60.0
 
-# Compiled modules are what every run but the first finds.
+# Without this variable Python caches compiled modules, as on a user's machine, and all runs but the first find them.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table; `figures` of every checkout, in the unit of `form`."""
+    """One row of the table; `figures` has the figures of each checkout, printed with the format `form`."""
 
     title: str
     goal: str
@@ -52,7 +52,7 @@ class Row:
 
 
 def _timed(command: Sequence[str | Path], environment: Mapping[str, str]) -> float:
-    """Run a command that must succeed; return its seconds."""
+    """Run a command, which must succeed, and return its duration in seconds."""
     began = time.perf_counter()
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - began
@@ -61,14 +61,17 @@ def _timed(command: Sequence[str | Path], environment: Mapping[str, str]) -> flo
 def _in_turns(
     checkouts: Sequence[Path], measure: Callable[[Path], float], runs: int, *, discarded: int = 1
 ) -> list[list[float]]:
-    """Measure every checkout `runs` times, A B A B; the first rounds are not counted, because they fill caches."""
+    """Measure all checkouts `runs` times in turns, and return the figures by checkout.
+
+    The first `discarded` rounds, by default one, are not counted, because they fill caches.
+    """
     rounds = [[measure(kardinal) for kardinal in checkouts] for _ in range(discarded + runs)]
     return [list(figures) for figures in zip(*rounds[discarded:], strict=True)]
 
 
 @contextmanager
 def _plane(kardinal: Path, directory: Path, *options: str) -> Iterator[tuple[int, float]]:
-    """Run `kardinal local up`; its process, and the seconds until it said that it is ready."""
+    """Run `kardinal local up`, and yield its process id and the seconds until it printed that it is ready."""
     began = time.perf_counter()
     command = [str(kardinal), "local", "up", "--dir", str(directory), "--port", "0", *options]
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -84,13 +87,13 @@ def _plane(kardinal: Path, directory: Path, *options: str) -> Iterator[tuple[int
 
 
 def _resident(process: int) -> float:
-    """Return the resident megabytes of a process."""
+    """Return the resident memory of a process in MiB."""
     done = subprocess.run(["ps", "-o", "rss=", "-p", str(process)], check=True, capture_output=True)
     return int(done.stdout) / 1024
 
 
 async def _promote(kubeconfig: Path, repository: Path) -> None:
-    """Make a Pipeline and a Bundle, and wait until nothing is to be done for them any more."""
+    """Create a Pipeline and a Bundle, and wait until its promotion has ended."""
     environment = {"name": "dev", "path": "environments/dev"}
     pipeline = {
         "apiVersion": PIPELINE.api_version,

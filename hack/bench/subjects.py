@@ -1,4 +1,4 @@
-"""The processes under test, and what the operating system and their API server count of them."""
+"""Run the processes under test, and read their CPU time, memory and requests."""
 
 from __future__ import annotations
 
@@ -24,16 +24,21 @@ __all__ = [
     "run_apart",
     "run_beside_tool",
     "run_git_server",
+    "run_module",
     "run_subject",
+    "run_tool",
 ]
 
 DEADLINE = 120.0
 PROGRAMS = "kardinal-controller"
-"""The user of the API that controller and agent are in one process."""
+"""The API user of the process that runs controller and agent."""
 
 
 class Request(NamedTuple):
-    """The requests that are counted together; `user` is a service account, or a program where these have none."""
+    """A group of requests that are counted together: `Request("kardinal-controller", "patch", "bundles")`.
+
+    `user` is the name of a ServiceAccount, or of a program without a ServiceAccount.
+    """
 
     user: str
     verb: str
@@ -49,42 +54,42 @@ Requests = Counter[Request]
 
 @dataclass(slots=True)
 class Subject:
-    """A process under test."""
+    """A running process under test."""
 
     process: asyncio.subprocess.Process
     answer: Mapping[str, Any]
-    """The first line that it wrote."""
+    """The first line on its standard output, which is JSON: `{"kubeconfig": "/tmp/…/kubeconfig"}` for a plane."""
 
     @property
     def kubeconfig(self) -> Path:
         return Path(self.answer["kubeconfig"])
 
     async def ask(self) -> Any:
-        """Return what a process with an API server has counted, as JSON."""
+        """Return the request counts of a process with an API server, as decoded JSON."""
         if self.process.stdin is None:
             raise RuntimeError("the process under test has no standard input")
         self.process.stdin.write(b"\n")
         return await _line(self.process)
 
     def cpu(self, *, children: bool = True) -> float:
-        """Seconds of CPU used so far, with those of children that have ended."""
+        """Return the CPU time so far in seconds; with `children`, the default, also of children that have ended."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(int(field) for field in fields[11 : 15 if children else 13]) / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> float:
-        """Resident megabytes."""
+        """Return the resident memory in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 class Cluster:
-    """An API server, the programs, and what stands in for a GitOps tool, each a process of its own."""
+    """An API server and the programs as separate processes; the simulated GitOps tool is another process."""
 
     def __init__(self, server: Subject, programs: Subject, *, log: Path | None = None) -> None:
         self.server = server
-        """The API server; a real one is a child of this process."""
+        """The process of the API server; a real API server is its child."""
         self.programs = programs
-        """Controller and agent."""
+        """The process of controller and agent."""
         self._log = log
 
     @property
@@ -92,7 +97,7 @@ class Cluster:
         return self.programs.kubeconfig
 
     async def requests(self) -> Requests:
-        """Return the requests to the API server so far."""
+        """Return the number of requests to the API server so far, by group."""
         counted: Requests = Counter()
         if self._log is not None:
             for line in (await asyncio.to_thread(self._log.read_bytes)).splitlines():
@@ -104,21 +109,21 @@ class Cluster:
 
 
 def difference(after: Requests, before: Requests) -> Requests:
-    """Return what was asked between two counts."""
+    """Return the requests between two counts."""
     return Counter({key: count - before[key] for key, count in after.items() if count > before[key]})
 
 
 @asynccontextmanager
 async def run_subject(role: str, directory: Path, kubeconfigs: Path | None = None) -> AsyncIterator[Subject]:
-    """Run a role of `hack/bench/serve.py`."""
+    """Run `hack/bench/serve.py` in a role, such as `programs`."""
     arguments = (str(directory), *([str(kubeconfigs)] * bool(kubeconfigs)))
-    async with _module("hack.bench.serve", role, *arguments) as subject:
+    async with run_module("hack.bench.serve", role, *arguments) as subject:
         yield subject
 
 
 @asynccontextmanager
 async def run_apart(directory: Path) -> AsyncIterator[Cluster]:
-    """Run a local plane, the programs and the simulator, each in a process of its own."""
+    """Run a local plane, the programs and the simulator as separate processes."""
     async with AsyncExitStack() as stack:
         plane = await stack.enter_async_context(run_subject("plane", directory / "plane"))
         kubeconfigs = plane.kubeconfig.parent
@@ -141,27 +146,35 @@ async def run_beside_tool(directory: Path, repositories: Sequence[Path], *, api:
             kubeconfigs = tool = server.kubeconfig
             log = kubeconfigs.with_name("audit.log")
         programs = await stack.enter_async_context(run_subject("programs", directory / "programs", kubeconfigs))
-        await stack.enter_async_context(_module("hack.bench.gitops", str(tool), *map(str, repositories)))
+        await stack.enter_async_context(run_tool(tool, repositories))
         yield Cluster(server, programs, log=log)
 
 
 @asynccontextmanager
+async def run_tool(kubeconfig: Path, repositories: Sequence[Path]) -> AsyncIterator[None]:
+    """Run `hack/bench/gitops.py` on repositories."""
+    async with run_module("hack.bench.gitops", str(kubeconfig), *map(str, repositories)):
+        yield
+
+
+@asynccontextmanager
 async def run_git_server(directory: Path) -> AsyncIterator[tuple[Subject, str]]:
-    """Serve the repositories of a directory; yields the process and its URL."""
-    async with _module("hack.bench.git_server", str(directory)) as subject:
+    """Serve the repositories of a directory over HTTP, and yield the process and its URL."""
+    async with run_module("hack.bench.git_server", str(directory)) as subject:
         yield subject, subject.answer["url"]
 
 
 @asynccontextmanager
 async def _real_server() -> AsyncIterator[Subject]:
-    """Run a real API server, on which nothing but what stands in for a tool moves Deployments."""
+    """Run a real API server. Only the simulated GitOps tool changes Deployments on it."""
     command = (sys.executable, "-m", "hack.kube.cluster", "--until-stdin-closes", "--no-rollouts")
     async with _process(command) as process:
         yield Subject(process, {"kubeconfig": (await _read(process)).decode().strip()})
 
 
 @asynccontextmanager
-async def _module(name: str, *arguments: str) -> AsyncIterator[Subject]:
+async def run_module(name: str, *arguments: str) -> AsyncIterator[Subject]:
+    """Run a module as a process, and yield it once it has printed its first line, which is JSON."""
     async with _process((sys.executable, "-m", name, *arguments)) as process:
         yield Subject(process, await _line(process))
 
@@ -191,7 +204,7 @@ async def _read(process: asyncio.subprocess.Process) -> bytes:
 
 
 def _logged(event: Mapping[str, Any]) -> Request:
-    """Read a line of the log of a real API server; the programs are told apart by what they call themselves."""
+    """Return the group of a request in the audit log of a real API server; programs are known by their user agent."""
     about = event.get("objectRef") or {}
     resource = ".".join(filter(None, (about.get("resource", ""), about.get("apiGroup", ""))))
     return Request(event.get("userAgent", ""), event["verb"], _joined(resource, about.get("subresource", "")))

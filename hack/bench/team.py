@@ -1,4 +1,4 @@
-"""A team that promotes: the repository of its Pipelines, what it creates, and the moments it sees."""
+"""A team that promotes: it creates a repository, Pipelines and Bundles, and records the times of their progress."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
+from kardinal.clock import SystemClock
 from kardinal.git import create_bare_repository
 from kardinal.kube import Client
 from kardinal.objects import JsonObject
-from kardinal.runtime.clock import SystemClock
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal_local import sample
 
 __all__ = ["BRANCH", "ENVIRONMENTS", "NAMESPACE", "Moments", "Site", "Team"]
@@ -23,20 +23,20 @@ ENVIRONMENTS = ("dev", "staging", "prod")
 NAMESPACE = "default"
 DEADLINE = 600
 CLIENTS = 16
-"""Pipelines created at once."""
+"""The number of Pipelines that are created concurrently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A repository, and how its Pipelines reach it."""
+    """A repository on disk, and the URL by which its Pipelines reach it."""
 
     name: str
-    """The start of the names of its applications."""
+    """The prefix of the names of its applications."""
     directory: Path
     url: str
 
     def create(self, applications: int) -> None:
-        """Make the repository, with a directory for each application."""
+        """Create the repository, with a directory for each of this number of applications."""
         files: dict[str, bytes] = {}
         for application in self.applications(applications):
             for name, content in sample.files().items():
@@ -48,24 +48,24 @@ class Site:
         return [f"{self.name}-{index}" for index in range(count)]
 
     def paths(self, applications: int) -> list[str]:
-        """Return the directories of the environments of so many applications."""
+        """Return the directories of the environments of this number of applications."""
         return [f"{each}/environments/{name}" for each in self.applications(applications) for name in ENVIRONMENTS]
 
 
 @dataclass(slots=True)
 class Moments:
-    """When an environment was seen Verified, and when the commit of the next was seen, in seconds.
+    """The times in seconds at which promotions were seen Verified and with a commit, by (Bundle, environment).
 
-    Of what was there before nothing is known.
+    Promotions that had a commit when they were first seen are not recorded.
     """
 
     steps: dict[tuple[str, str], bool] = field(default_factory=dict)
-    """Whether a step was seen from its beginning."""
+    """Whether the PromotionStep was first seen without a commit, so that its times are known."""
     verified: dict[tuple[str, str], float] = field(default_factory=dict)
     committed: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def lags(self) -> list[float]:
-        """Return the seconds from an environment to the commit of the next."""
+        """Return the seconds from the verification of an environment to the commit in the next environment."""
         upstreams = dict(zip(ENVIRONMENTS[1:], ENVIRONMENTS, strict=False))
         return [
             moment - self.verified[bundle, upstreams[environment]]
@@ -85,7 +85,7 @@ class Moments:
 
 
 class Team:
-    """Creates the Pipelines and Bundles of a site, and says when these are Verified."""
+    """Creates the Pipelines and Bundles of a site, and measures the time until the Bundles are Verified."""
 
     def __init__(self, client: Client, site: Site) -> None:
         self._client = client
@@ -94,7 +94,7 @@ class Team:
         self._walked = 0
 
     async def grow(self, pipelines: int) -> list[str]:
-        """Create Pipelines until there are so many; returns their names."""
+        """Create Pipelines until there are `pipelines` of them, and return their names."""
         names = self._site.applications(pipelines)
         new = iter(names[self._pipelines :])
 
@@ -107,7 +107,11 @@ class Team:
         return names
 
     async def walk(self, pipelines: Sequence[str], *, target: str = ENVIRONMENTS[-1]) -> float:
-        """Send one Bundle through each Pipeline at once, up to `target`; the seconds until the last is Verified."""
+        """Promote one Bundle for each Pipeline at once, and return the seconds until all are Verified.
+
+        `target` is the last environment of the Bundles; defaults to the last one of the Pipelines. Raises
+        `RuntimeError` if a Bundle fails.
+        """
         self._walked += 1
         waiting = {f"{pipeline}-{self._walked}" for pipeline in pipelines}
         watch = self._client.watch(BUNDLE, NAMESPACE, initial_events=True, timeout_seconds=DEADLINE)
@@ -115,7 +119,8 @@ class Team:
             began = time.perf_counter()
             await asyncio.gather(*(self._client.create(BUNDLE, self._bundle(each, target)) for each in pipelines))
             async for event in events:
-                phase, name = event.object.get("status", {}).get("phase"), event.object["metadata"].get("name")
+                phase = event.object.get("status", {}).get("phase")
+                name = event.object["metadata"].get("name")
                 if phase in ("Failed", "SkipDenied") and name in waiting:
                     raise RuntimeError(f"Bundle {name} is {phase}: {event.object['status']}")
                 if phase == "Verified":
@@ -126,7 +131,7 @@ class Team:
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[Moments]:
-        """Note the moments of all steps while the block runs."""
+        """Record the times of all promotions during the block."""
         moments = Moments()
 
         async def follow() -> None:

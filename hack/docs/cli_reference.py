@@ -20,12 +20,13 @@ Exit codes: 0 done, 1 failed (the message says what to do next), 2 called wrongl
 """
 
 WIDTH = 100
-"""Columns of the help texts, whatever terminal they are generated in."""
+"""The width of the help texts in columns, which does not depend on the terminal."""
 
 
 def reference() -> str:
-    """Return the whole page."""
-    return INTRODUCTION + "".join(_sections(main, click.Context(main, info_name="kardinal", terminal_width=WIDTH)))
+    """Return the page `docs/cli.md`."""
+    context = click.Context(main, info_name="kardinal", terminal_width=WIDTH, **main.context_settings)
+    return INTRODUCTION + "".join(_sections(main, context))
 
 
 def _sections(command: click.Command, context: click.Context) -> Iterator[str]:

@@ -17,7 +17,7 @@ INTRODUCTION = """\
 
 Generated from the cases themselves by `make docs`.
 
-The cases of `tests/local/contract` run on the local plane (`make test`) and on a real kube-apiserver
+The cases of `tests/local/contract` run on the local plane (`make test-plane`) and on a real kube-apiserver
 (`make test-kube`). Every answer that a case gets is compared, whole, with what the real server answered when
 `make contract-record` was run last. The differences that stay are in [local-plane-limits.md](local-plane-limits.md).
 """

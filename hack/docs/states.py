@@ -1,4 +1,4 @@
-"""Write the page of all states from their table: `python -m hack.docs.states docs/states.md`."""
+"""Write the page of all states from `kardinal.promotion.views.states`: `python -m hack.docs.states docs/states.md`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-from kardinal.cli.states import STATES
+from kardinal.promotion.views.states import STATES
 
 __all__ = ["reference"]
 
 INTRODUCTION = """\
 # States
 
-Generated from `kardinal/cli/states.py` by `make docs`: every state of a promotion and its parts, what it means, and
-what to type next. `kardinal status` shows them, and `kardinal watch` follows them.
+Generated from `kardinal/promotion/views/states.py` by `make docs`: every state of a promotion and its parts, what it
+means, and what to type next. `kardinal status` shows them, and `kardinal watch` follows them.
 """
 
 TITLES = {
@@ -27,7 +27,7 @@ TITLES = {
 
 
 def reference() -> str:
-    """Return the whole page."""
+    """Return the page `docs/states.md`."""
     parts = [INTRODUCTION]
     for kind, states in groupby(STATES.values(), key=lambda state: state.kind):
         parts.append(f"\n## {kind}\n\n{TITLES[kind]}.\n\n| state | meaning | next |\n|---|---|---|\n")

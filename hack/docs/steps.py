@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from kardinal.api.base import Model
-from kardinal.steps.builtin import BUILTIN_STEPS
-from kardinal.steps.declaration import NoConfig, StepDeclaration
+from kardinal.promotion.api.base import Model
+from kardinal.promotion.steps.builtin import BUILTIN_STEPS
+from kardinal.promotion.steps.declaration import NoConfig, StepDeclaration
 
 __all__ = ["reference"]
 
@@ -36,7 +36,7 @@ WORDS = {str: "text", int: "whole number", float: "number", bool: "boolean", Any
 
 
 def reference() -> str:
-    """Return the whole page."""
+    """Return the page `docs/steps.md`."""
     return INTRODUCTION + "".join(_section(step) for step in BUILTIN_STEPS.values())
 
 
@@ -54,13 +54,17 @@ def _section(step: StepDeclaration) -> str:
 
 
 def _tables(config: type[Model]) -> Iterator[str]:
-    """Yield the table of a config, then those of what stands inside it; without sentences on the fields, its text."""
+    """Yield the table of the fields of a config, then the tables of the models in it.
+
+    If a field has no description, the docstring of the config comes first.
+    """
     fields = list(config.model_fields.items())
     if not all(field.description for _, field in fields):
         yield f"\n{inspect.cleandoc(config.__doc__ or '')}\n"
     yield "\n| field | type | default | |\n|---|---|---|---|\n"
     for name, field in fields:
-        key, words = field.alias or name, _type(field.annotation)
+        key = field.alias or name
+        words = _type(field.annotation)
         yield f"| `{key}` | {words} | {_default(field)} | {_one_line(field.description or '')} |\n"
     for inner in _models(config):
         yield f"\n{_title(inner)}: {_one_line(inspect.cleandoc(inner.__doc__ or ''))}\n"
@@ -87,7 +91,8 @@ def _title(model: type[Model]) -> str:
 
 
 def _type(annotation: Any) -> str:
-    origin, arguments = get_origin(annotation), get_args(annotation)
+    origin = get_origin(annotation)
+    arguments = get_args(annotation)
     if origin is Annotated:
         return _type(arguments[0])
     if origin is Literal:

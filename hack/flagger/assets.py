@@ -1,9 +1,9 @@
-"""Flagger, built from source: a real one to judge.
+"""Build Flagger from source, for tests of its health adapter on the real program.
 
     python -m hack.flagger.assets [--can | --built]
 
-`go.mod` beside this file pins the version. The build takes minutes and is kept as those of `hack.kube.assets` are;
-beside the program are its CustomResourceDefinitions, in one file.
+`go.mod` beside this file pins the version. A build takes minutes, and is cached as in `hack.kube.assets`. Its
+CustomResourceDefinitions are kept beside the program in one file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hack.kube.assets import Module, command
 __all__ = ["DEFINITIONS", "FLAGGER"]
 
 DEFINITIONS = "definitions.yaml"
-"""The name under which the definitions of Canaries and what belongs to them are kept."""
+"""The name of the file with its CustomResourceDefinitions, such as that of Canaries."""
 
 FLAGGER = Module(
     name="flagger",

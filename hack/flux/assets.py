@@ -1,10 +1,10 @@
-"""Flux's kustomize-controller, built from source: a real controller to judge.
+"""Build Flux's kustomize-controller from source, for tests of its health adapter on the real program.
 
     python -m hack.flux.assets [--can | --built]
 
-`go.mod` beside this file pins the version, with the replace lines of the controller's own go.mod, which Go reads in the
-main module alone. The build takes minutes and is kept as those of `hack.kube.assets` are; beside the program is its
-CustomResourceDefinition.
+`go.mod` beside this file pins the version. It repeats the replace lines of the controller's own go.mod, because Go
+applies these only in the main module. A build takes minutes, and is cached as in `hack.kube.assets`. Its
+CustomResourceDefinition is kept beside the program.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hack.kube.assets import Module, command
 __all__ = ["DEFINITION", "FLUX"]
 
 DEFINITION = "kustomizations.yaml"
-"""The name under which the definition of Kustomizations is kept."""
+"""The name of the file with the CustomResourceDefinition of Kustomizations."""
 
 FLUX = Module(
     name="flux",

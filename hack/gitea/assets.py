@@ -1,10 +1,10 @@
-"""Gitea, built from source: a real host to try the providers `gitea` and `forgejo` on.
+"""Build Gitea from source: a real host for the tests of the providers `gitea` and `forgejo`.
 
     python -m hack.gitea.assets [--can | --built]
 
-`go.mod` beside this file pins the version, with the replace lines of Gitea's own go.mod, which Go reads in the main
-module alone. The build takes some five minutes and is kept as those of `hack.kube.assets` are. Beside the program are
-the files that it serves and renders: templates, options and public.
+`go.mod` beside this file pins the version. It repeats the replace lines of Gitea's own go.mod, because Go applies these
+only in the main module. A build takes some five minutes, and is cached as in `hack.kube.assets`. The directories
+`templates`, `options` and `public`, which Gitea reads, are kept beside the program.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ GITEA = Module(
 
 
 def gitea_available() -> bool:
-    """Return whether Gitea is built, or can be: its database is written in C."""
+    """Return whether Gitea is built, or can be built, which needs a C compiler because of its database."""
     return built(GITEA) or (obtainable(GITEA) and shutil.which(os.environ.get("CC", "gcc")) is not None)
 
 

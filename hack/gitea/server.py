@@ -1,7 +1,7 @@
-"""A real Gitea over HTTPS for the length of a `with` block, with an authority of its own and one administrator.
+"""Run a real Gitea over HTTPS during a `with` block, with its own certificate authority and one administrator.
 
-Gitea refuses to run as root, so that as root it runs as another user, for whom the program and its files are copied:
-the cache of builds may be out of that user's reach.
+Gitea refuses to run as root. So if this process is root, Gitea runs as another user; the program and its files are
+copied for it, because that user may not be able to read the cache of builds.
 """
 
 from __future__ import annotations
@@ -71,13 +71,17 @@ LEVEL = warn
 """
 
 
+_GARBAGE = {"GOGC": "off", "GOMEMLIMIT": "300MiB"}
+"""Garbage is collected once the memory is used up: each push starts three programs, which end long before."""
+
+
 class GiteaFailed(Exception):
-    """Gitea did not come up; the text holds the end of its log."""
+    """Gitea did not start; the message has the end of its log."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunningGitea:
-    """The address, the authority of the certificate in PEM form, and the token of the administrator."""
+    """A running Gitea: its URL, the PEM certificate of its authority, and the token of the administrator."""
 
     url: str
     authority: str
@@ -86,14 +90,14 @@ class RunningGitea:
 
     @property
     def log(self) -> str:
-        """Return what it has logged."""
+        """Return the log of Gitea."""
         return (self.directory / "gitea.log").read_text(errors="replace")
 
 
 @contextmanager
 def running_gitea() -> Iterator[RunningGitea]:
-    """Run Gitea in a directory of its own, which goes with it; it answers when this yields."""
-    # The temporary directory of a test run may be out of another user's reach.
+    """Run Gitea in a temporary directory; it serves requests when this yields. Raises `GiteaFailed`."""
+    # Another user may not be able to reach the temporary directory of a test run.
     place = _OPEN_TO_ALL if os.getuid() == 0 else None
     with (
         tempfile.TemporaryDirectory(prefix="kardinal-gitea-", dir=place) as name,
@@ -134,7 +138,7 @@ def _running(directory: Path, built: Path) -> Iterator[RunningGitea]:
 
 
 def _administrator(directory: Path, user: pwd.struct_passwd | None) -> str:
-    """Return the token of a new administrator."""
+    """Create an administrator, and return its token."""
     arguments = ("admin", "user", "create", "--admin", "--username", ADMINISTRATOR, "--email", "a@example.org")
     secret = ("--password", secrets.token_urlsafe(16), "--must-change-password=false")
     token = ("--access-token", "--access-token-scopes", "all")
@@ -157,11 +161,11 @@ def _command(directory: Path, *arguments: str) -> list[str]:
 
 def _environment(directory: Path, user: pwd.struct_passwd | None) -> dict[str, str]:
     name = user.pw_name if user is not None else pwd.getpwuid(os.getuid()).pw_name
-    return {"PATH": os.environ["PATH"], "HOME": str(directory), "USER": name}
+    return {"PATH": os.environ["PATH"], "HOME": str(directory), "USER": name, **_GARBAGE}
 
 
 def _user(directory: Path) -> pwd.struct_passwd | None:
-    """Return the user to run as, to whom the directory is given; None to stay who we are."""
+    """Return the user to run Gitea as, after making it the owner of the directory; None for the present user."""
     if os.getuid() != 0:
         return None
     user = pwd.getpwnam(_OTHER_USER)

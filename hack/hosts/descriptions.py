@@ -1,10 +1,10 @@
-"""Fetch the published descriptions of the APIs that the fake hosts answer by.
+"""Fetch the published API descriptions that the fake hosts are checked against.
 
     python -m hack.hosts.descriptions
 
-The packages stand in `descriptions.json` with version and hash, as a lock file of npm has them. `npm pack` fetches
-them, the hash is compared before anything is read, and only the files named are kept, in
-`${XDG_CACHE_HOME:-~/.cache}/kardinal` under a name made of the lock. Nothing of a package is run.
+`descriptions.json` lists npm packages with version and hash, like a lock file of npm. `npm pack` fetches them, the hash
+is compared before any file is read, and only the listed files are kept, in `${XDG_CACHE_HOME:-~/.cache}/kardinal` under
+a name with the hash of the list. No code of a package is run.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _FETCH_TIMEOUT = 300.0
 
 
 class DescriptionsMissing(Exception):
-    """The descriptions are neither there nor to be had; the text says what to do."""
+    """The descriptions are not fetched yet and cannot be fetched; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Package:
-    """A package of the npm registry: the hash of its archive, and the members that are kept, by the name they get."""
+    """A package of the npm registry: the hash of its archive, and the members that are kept, by their new name."""
 
     package: str
     version: str
@@ -44,13 +44,13 @@ class _Package:
 
 
 def locate() -> Path | None:
-    """Return the directory of the descriptions that the lock names, if they were fetched."""
+    """Return the directory of the descriptions; None if they are not fetched yet."""
     directory = _directory()
     return directory if directory.is_dir() else None
 
 
 def fetch() -> Path:
-    """Return the directory of the descriptions, fetching them if need be; raise DescriptionsMissing."""
+    """Return the directory of the descriptions, and fetch them if needed. Raises `DescriptionsMissing`."""
     found = locate()
     if found is not None:
         return found
@@ -64,7 +64,7 @@ def fetch() -> Path:
         kept.mkdir()
         for package in _packages():
             _unpack(_archive(npm, package, Path(work)), package, kept)
-        # Another process may have been faster; what it kept is the same.
+        # Another process may have fetched the same files in the meantime.
         if not directory.is_dir():
             kept.rename(directory)
     return directory
@@ -110,7 +110,7 @@ def _unpack(archive: Path, package: _Package, kept: Path) -> None:
 
 
 def main() -> int:
-    """Fetch, and print where."""
+    """Fetch the descriptions, and print their directory."""
     try:
         print(fetch())
     except DescriptionsMissing as error:

@@ -100,7 +100,8 @@ def controller_manager(at: Layout, *, rollouts: bool = True) -> Program:
 
 
 def _etcd(at: Layout) -> Program:
-    client, peer = at.store_url, f"http://127.0.0.1:{at.peer_port}"
+    client = at.store_url
+    peer = f"http://127.0.0.1:{at.peer_port}"
     return Program(
         "etcd",
         (
@@ -151,7 +152,9 @@ def published_flags() -> dict[str, list[str]]:
     }
 
 
-_ETCD, _PEER, _SERVER = 1001, 1002, 1003
+_ETCD = 1001
+_PEER = 1002
+_SERVER = 1003
 
 
 def _without_ports(argument: str) -> str:

@@ -106,7 +106,8 @@ def _fields(name: str, message: str, struct: str) -> Iterator[str]:
 
 def _go_fields(struct: str) -> Iterator[tuple[int, _GoField]]:
     for _, type_, tags in _GO_FIELD.findall(struct):
-        number, json = _NUMBER.search(tags), _JSON.search(tags)
+        number = _NUMBER.search(tags)
+        json = _JSON.search(tags)
         if number is None:
             continue
         name, *options = (json[1] if json else "").split(",")

@@ -1,4 +1,4 @@
-"""Check that whatever the repository cites is in the repository: `python -m hack.lint.citations`.
+"""Check that all pages and headings that the repository cites exist in it: `python -m hack.lint.citations`.
 
 A citation is the name of a Markdown page, alone or followed by one of its sections:
 
@@ -6,9 +6,9 @@ A citation is the name of a Markdown page, alone or followed by one of its secti
     docs/design/runtime.md, "Work queues"
     docs/design/runtime.md#work-queues
 
-The page must be a file, looked up from the directory of the citing file, the root, `docs/` and `docs/design/` in that
-order; the section must be one of its headings. Numbers of sections and codes of catalogues are refused: a reader cannot
-look them up, and they move when a page is edited. URLs are not followed.
+The page must be a file; it is looked up in the directory of the citing file, the root, `docs/` and `docs/design/`, in
+this order. The section must be one of its headings. Section numbers and codes of catalogues are errors: a reader cannot
+look them up, and they change when a page is edited. URLs are not checked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Finding", "check"]
 _SUFFIXES = frozenset({".py", ".md", ".toml", ".yaml", ".yml"})
 _NAMES = frozenset({"Makefile", "Dockerfile.agent", "Dockerfile.controller"})
 _RECORDED = "recordings"
-"""Directories of this name hold what real servers answered, which is not ours to edit."""
+"""The name of directories with recorded responses of real servers, which are not checked."""
 
 _PLACES = ("", "docs", "docs/design")
 
@@ -48,7 +48,7 @@ _CITATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One citation that leads nowhere; `path` is relative to the root, `line` counts from 1."""
+    """One broken citation; `path` is relative to the root, `line` counts from 1."""
 
     path: Path
     line: int
@@ -59,7 +59,7 @@ class Finding:
 
 
 def check(root: Path, files: Iterable[Path]) -> Iterator[Finding]:
-    """Yield what is wrong with the citations in `files`, whose paths are relative to `root`."""
+    """Yield the broken citations in `files`, whose paths are relative to `root`."""
     root = root.resolve()
     for path in files:
         if not _is_checked(path):
@@ -106,7 +106,7 @@ def _headings(page: Path) -> tuple[str, ...]:
 
 
 def _slug(heading: str) -> str:
-    """Return the anchor that GitHub gives a heading."""
+    """Return the anchor that GitHub gives a heading: `Work queues` → `work-queues`."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -115,7 +115,7 @@ def _known(page: Path) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Return a text that may be broken across the lines of a comment as one line."""
+    """Return a text that may be wrapped across several lines of a comment as one line."""
     return re.sub(r"\s*\n\s*#?\s*|\s+", " ", text)
 
 
@@ -125,7 +125,7 @@ def _tracked(root: Path) -> list[Path]:
 
 
 def main() -> int:
-    """Print every finding of the working directory's repository; return the exit code."""
+    """Print all findings in the repository of the working directory; return 1 if there are any, else 0."""
     root = Path.cwd()
     findings = list(check(root, _tracked(root)))
     for finding in findings:

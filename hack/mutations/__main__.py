@@ -1,11 +1,11 @@
-"""Delete behaviours of the local plane one at a time, and see that the tests notice without a real server.
+"""Delete behaviours of the local plane one at a time, and check that the tests fail without a real server.
 
     python -m hack.mutations [NAME...]
 
-A suite that passes says little until it is known to fail. `mutations.toml` lists edits, each of which takes one
-behaviour away, and names the file of tests that answers for it. Every edit is made in a copy of what is committed here,
-where that file must then fail on the local plane, and `make test` with it. One that passes is a behaviour that is not
-tested until a cluster depends on it. Ends with 0 when all of them were noticed.
+A passing suite proves little unless it is known to fail without the behaviour. `mutations.toml` lists edits; each edit
+removes one behaviour, and names the test file that must notice. Each edit is made in a copy of the committed tree,
+where the test file must fail on the local plane. If it passes, the behaviour is not tested. NAME limits the run to some
+edits. Exits with 0 if the tests noticed all edits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIME_LIMIT = 300
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One behaviour, and the edit that takes it away."""
+    """One behaviour, and the edit that removes it."""
 
     name: str
     behaviour: str
@@ -35,7 +35,7 @@ class Mutation:
     replace: str
 
     def apply(self, root: Path) -> None:
-        """Make the edit, which must fit in exactly one place."""
+        """Make the edit in a tree. Its old text must occur exactly once."""
         path = root / self.file
         text = path.read_text()
         if text.count(self.find) != 1:
@@ -44,7 +44,7 @@ class Mutation:
 
 
 def load() -> list[Mutation]:
-    """Return the committed list."""
+    """Return the mutations in `mutations.toml`."""
     document = tomllib.loads(Path(__file__).with_name("mutations.toml").read_text())
     return [Mutation(**entry) for entry in document["mutation"]]
 
@@ -71,13 +71,13 @@ def _noticed(mutation: Mutation) -> bool:
 
 
 def _tested(command: Sequence[str], directory: Path) -> tuple[bool, str]:
-    """Return whether the tests failed, and what there is to say about it."""
+    """Return whether the tests failed, and the text of the result."""
     try:
         done = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True, timeout=TIME_LIMIT)
     except subprocess.TimeoutExpired:
         return True, f"no end within {TIME_LIMIT} s"
     failed = next((line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
-    # 1 is "tests failed"; anything else but 0 says that they could not run, which proves nothing.
+    # Exit code 1 of pytest means that tests failed. Codes above 1 mean that they could not run, which proves nothing.
     verdict = {0: "NOT NOTICED", 1: failed}.get(done.returncode, f"pytest ended with {done.returncode}")
     return done.returncode == 1, verdict
 

@@ -1,8 +1,8 @@
-"""The registry of the CNCF project Distribution, built from source: a real one to ask for digests.
+"""Build Distribution, the image registry of the CNCF, from source, for tests that resolve digests of tags.
 
     python -m hack.registry.assets [--can | --built]
 
-`go.mod` beside this file pins the version. The build takes minutes and is kept as those of `hack.kube.assets` are.
+`go.mod` beside this file pins the version. A build takes minutes, and is cached as in `hack.kube.assets`.
 """
 
 from __future__ import annotations

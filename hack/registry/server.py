@@ -1,4 +1,4 @@
-"""A real registry on loopback for the length of a `with` block: with TLS and with a login where they are asked for."""
+"""Run a real image registry on loopback during a `with` block, optionally with TLS and a login."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ STOP_SECONDS = 10.0
 
 
 class RegistryFailed(Exception):
-    """The registry did not come up; the text holds the end of its log."""
+    """The registry did not start; the message has the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningRegistry:
-    """A registry at a port of 127.0.0.1."""
+    """A running registry on a port of 127.0.0.1."""
 
     port: int
     directory: Path
 
     @property
     def log(self) -> str:
-        """Return what it has logged: a line for each request among it, in the format of web servers."""
+        """Return the log of the registry, which has a line for each request in the Combined Log Format."""
         return (self.directory / "registry.log").read_text(errors="replace")
 
 
 @contextmanager
 def running_registry(*, certificate: Path | None = None, htpasswd: str | None = None) -> Iterator[RunningRegistry]:
-    """Run a registry in a directory of its own, which goes with it; it listens when this yields.
+    """Run a registry in a temporary directory; it listens when this yields. Raises `RegistryFailed`.
 
-    `certificate` is one file with the certificate and its key. `htpasswd` are lines of users with bcrypt hashes; with
-    them nothing is answered without a login.
+    `certificate` is a file with the certificate and its key; defaults to plain HTTP. `htpasswd` has lines of users with
+    bcrypt hashes, `user:$2y$…`, and makes the registry require a login; defaults to no login.
     """
     program = obtain(REGISTRY) / "registry"
     with tempfile.TemporaryDirectory(prefix="kardinal-registry-") as name:

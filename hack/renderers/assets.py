@@ -1,9 +1,9 @@
-"""kustomize and helm, built from source: the real renderers that edits are compared with.
+"""Build kustomize and helm from source: the real renderers that our edits are compared with.
 
     python -m hack.renderers.assets
 
-`go.mod` beside this file pins the versions. The build takes some two minutes and is kept as those of `hack.kube.assets`
-are. Programs on PATH are used instead where nothing is built.
+`go.mod` beside this file pins the versions. A build takes some two minutes, and is cached as in `hack.kube.assets`.
+Without a build, programs on PATH are used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RENDERERS = Module(name="renderers", binaries={"kustomize": "kustomize", "helm":
 
 
 def find(name: str) -> Path | None:
-    """Return the program that was built, else the one on PATH."""
+    """Return the program from the build, else from PATH; None if there is neither."""
     if built(RENDERERS):
         return obtain(RENDERERS) / name
     found = shutil.which(name)

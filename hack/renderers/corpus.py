@@ -1,9 +1,9 @@
-"""Kustomizations of others, to compare our edits on with those of `kustomize edit set image`.
+"""Fetch kustomizations of other projects, on which our edits are compared with `kustomize edit set image`.
 
     python -m hack.renderers.corpus
 
-`corpus.txt` names Go modules and their versions. They are fetched into Go's own cache, and nothing of them is copied
-into this repository.
+`corpus.txt` lists Go modules and their versions. They are fetched into Go's module cache, and are not copied into this
+repository.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from kardinal.steps.kustomization import FILE_NAMES
+from kardinal.edits.kustomize.kustomization import FILE_NAMES
 
 __all__ = ["fetched", "kustomizations"]
 
@@ -34,7 +34,7 @@ def _go(*arguments: str) -> str:
 
 
 def fetched() -> dict[str, Path]:
-    """Return the directory of each module that is in the cache of Go."""
+    """Return the directories of the modules of `corpus.txt` that are in Go's module cache, by module."""
     try:
         cache = Path(_go("env", "GOMODCACHE"))
     except (OSError, subprocess.CalledProcessError):
@@ -44,7 +44,7 @@ def fetched() -> dict[str, Path]:
 
 
 def kustomizations(directory: Path) -> Iterator[str]:
-    """Yield the directories of a module that hold a kustomization, relative to it."""
+    """Yield the directories with a kustomization, relative to the directory of their module."""
     for parent, directories, files in os.walk(directory):
         directories.sort()
         if any(name in files for name in FILE_NAMES):
@@ -52,7 +52,7 @@ def kustomizations(directory: Path) -> Iterator[str]:
 
 
 def _escaped(name: str) -> str:
-    # Go's cache writes an upper-case letter as an exclamation mark and the lower-case one.
+    # Go's cache writes an upper-case letter as an exclamation mark and the lower-case letter: `!azure` for `Azure`.
     return re.sub(r"[A-Z]", lambda letter: f"!{letter[0].lower()}", name)
 
 

@@ -1,10 +1,10 @@
-"""The controller of Argo Rollouts, built from source: a real one to judge.
+"""Build the controller of Argo Rollouts from source, for tests of its health adapter on the real program.
 
     python -m hack.rollouts.assets [--can | --built]
 
-`go.mod` beside this file pins the version, with the replace lines of the controller's own go.mod, which Go reads in the
-main module alone. The build takes minutes and is kept as those of `hack.kube.assets` are; beside the program are its
-CustomResourceDefinitions.
+`go.mod` beside this file pins the version. It repeats the replace lines of the controller's own go.mod, because Go
+applies these only in the main module. A build takes minutes, and is cached as in `hack.kube.assets`. Its
+CustomResourceDefinitions are kept beside the program.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hack.kube.assets import Module, command
 __all__ = ["DEFINITIONS", "ROLLOUTS"]
 
 DEFINITIONS = "definitions"
-"""The directory in which the definitions of Rollouts and what belongs to them are kept."""
+"""The name of the directory with its CustomResourceDefinitions, such as that of Rollouts."""
 
 ROLLOUTS = Module(
     name="rollouts",

@@ -1,9 +1,12 @@
 """Readers of bytes that others have written: hosts, registries, endpoints, contributors to a repository.
 
-declaration   a row of the table of docs/security.md: the bytes that a reader takes, and its bounds
+declaration   a row of the table in docs/security.md: the bytes that a reader takes, and its bounds
 limits        the bounds of a JSON document
-documents     JSON that is decoded only after its size, nesting and number of values were counted in its bytes
-holding       how much of such documents a namespace, and the whole program, may hold at once
+documents     JSON that is decoded after its size, nesting and number of values were counted in its bytes
+loader        YAML values, for documents whose size and nesting were checked before
+connections   connections to servers of others that are closed when the server floods them with answers
+nesting       JSON without the parts that are nested too deep to be decoded
+holding       the memory for such documents that a namespace, and the whole program, may hold at once
 
 A reader asks for no compression, so that the bytes that are counted are the bytes that were sent.
 """

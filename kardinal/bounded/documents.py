@@ -1,9 +1,9 @@
 """JSON of others: counted in its bytes, then decoded.
 
-Decoding costs many times the size of a document: `[[],[],…` takes 30 bytes of memory for each of its own, and a string
-with one emoji takes four for each letter. So the bytes are looked through first. They are cut at quotes, which needs no
-decoding: a backslash has a meaning within strings alone, and without those that are escaped every quote begins or ends
-a string. Bytes that are no JSON are counted wrongly only behind the place where the decoder gives up.
+Decoding takes many times the size of a document: `[[],[],…` takes 30 bytes of memory for each byte, and a string with
+one emoji takes four bytes for each letter. The bytes are therefore counted first. They are split at quotes, which needs
+no decoding: a backslash has a meaning inside strings only, and without the escaped ones every quote begins or ends a
+string. In invalid JSON, the count is wrong only after the position at which the decoder fails.
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ __all__ = ["NotJson", "OverLimit", "decode", "decode_held", "measure"]
 _BRACKETS = re.compile(rb"[\[{\]}]")
 _OPENING = b"[{"
 _LARGE = 64 << 10
-"""Bytes from which a document is decoded on a thread; smaller ones take less than a millisecond."""
-_LEAST, _PIECE, _CONTAINER, _WIDE = 128, 64, 256, 4
-"""Bytes of memory for a document, a value, a list or object, and a letter of a string that is not ASCII, at most."""
+"""The size in bytes from which a document is decoded on a thread; smaller ones take less than a millisecond."""
+_LEAST = 128
+_PIECE = 64
+_CONTAINER = 256
+_WIDE = 4
+"""The most bytes of memory for a document, a value, a list or object, and a letter of a string that is not ASCII."""
 
 
 class OverLimit(KardinalError):
-    """A document that is larger, or nested deeper, than what is decoded."""
+    """A document beyond the limits of size, nesting or number of values."""
 
 
 class NotJson(KardinalError):
-    """Bytes that are no JSON document."""
+    """Bytes that are not a JSON document."""
 
 
 def measure(content: bytes, limits: JsonLimits) -> int:
-    """Return the bytes of memory that a document takes at most when it is decoded. Raises `OverLimit`."""
+    """Return the most bytes of memory that a document takes when it is decoded. Raises `OverLimit`."""
     if len(content) > limits.size:
         raise OverLimit(f"it has more than {limits.size:,} bytes")
     wide = not content.isascii() or rb"\u" in content
@@ -59,15 +62,15 @@ def measure(content: bytes, limits: JsonLimits) -> int:
 
 
 def decode(content: bytes, limits: JsonLimits) -> Any:
-    """Return the value of a document. Raises `OverLimit` before anything is decoded, and `NotJson`."""
+    """Return the value of a document. Raises `OverLimit` before decoding, and `NotJson`."""
     measure(content, limits)
     return _decoded(content)
 
 
 async def decode_held(content: bytes, limits: JsonLimits, *, holding: Holding, owner: str) -> tuple[Any, Held]:
-    """Return what `decode` does, and the room that is taken for it; off the event loop where that takes long.
+    """Return the value of a document, and the memory that is reserved for it; large documents are decoded on a thread.
 
-    Raises `NoRoom` where namespace `owner` holds too much already.
+    Raises `OverLimit`, `NotJson`, and `NoRoom` if the namespace `owner` holds too much already.
     """
     large = len(content) >= _LARGE
     memory = await asyncio.to_thread(measure, content, limits) if large else measure(content, limits)

@@ -1,8 +1,8 @@
-"""How much of the bytes of others is held at once, by namespace and in all.
+"""The memory for bytes of others that is held at once, by namespace and in all.
 
-What is held counts until it is dropped. Where a namespace has no room left, its next answer waits for some seconds and
-is then given up: two that wait for each other must not do so for ever. Something larger than the share of a namespace
-is let in where the namespace holds nothing else.
+A document counts until it is dropped. If a namespace has no room left, its next answer waits for some seconds and is
+then given up, because two answers that wait for each other must not do so for ever. A document that is larger than the
+share of a namespace is admitted while the namespace holds no other one.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from kardinal.objects.errors import KardinalError
 __all__ = ["Held", "Holding", "NoRoom"]
 
 PATIENCE = 10.0
-"""Seconds that an answer waits for room."""
+"""The most seconds that an answer waits for room."""
 
 
 class NoRoom(KardinalError):
-    """A namespace holds as much of others as it may, and nothing of it was dropped for a while."""
+    """A namespace holds its full share, and has dropped no document in time."""
 
     transient = True
     retry_after = 1.0
@@ -35,7 +35,7 @@ class _Waiting:
 
 
 class Held:
-    """Room that is taken until `release`."""
+    """Reserved memory, until `release`."""
 
     def __init__(self, holding: Holding, owner: str, size: int) -> None:
         self._holding = holding
@@ -44,23 +44,24 @@ class Held:
         self._loop = asyncio.get_running_loop()
 
     def release(self) -> None:
-        """Give the room back; a second time does nothing."""
-        size, self._size = self._size, 0
+        """Release the memory; a second call has no effect."""
+        size = self._size
+        self._size = 0
         if size:
             self._holding._give_back(self._owner, size)
 
     def release_with(self, thing: object) -> None:
-        """Give the room back when `thing` is dropped."""
+        """Release the memory when `thing` is garbage-collected."""
         weakref.finalize(thing, self._release_on_loop).atexit = False
 
     def _release_on_loop(self) -> None:
-        # The garbage collector runs on whatever thread allocates.
+        # The garbage collector runs on any thread that allocates.
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.release)
 
 
 class Holding:
-    """The room of one program: `share` bytes for each namespace, `total` for all of them."""
+    """The memory of one program for bytes of others: `share` bytes for each namespace, `total` for all of them."""
 
     def __init__(self, *, share: int, total: int, patience: float = PATIENCE) -> None:
         self._share = share
@@ -75,7 +76,7 @@ class Holding:
         return self._held.total()
 
     async def take(self, owner: str, size: int) -> Held:
-        """Wait for room of `size` bytes for a namespace. Raises `NoRoom` where there is none in time."""
+        """Reserve `size` bytes for a namespace; waits for them, and raises `NoRoom` after `PATIENCE`."""
         size = min(size, self._share)
         waiting = _Waiting(owner, size, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
@@ -101,7 +102,7 @@ class Holding:
         self._serve()
 
     def _serve(self) -> None:
-        """Give turns in order; one that does not fit keeps later ones of its namespace back."""
+        """Serve waiting requests in order; a request that does not fit delays later ones of its namespace."""
         behind: set[str] = set()
         for waiting in list(self._waiting):
             fits = self._held[waiting.owner] + waiting.size <= self._share and self.held + waiting.size <= self._total

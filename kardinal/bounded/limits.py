@@ -9,10 +9,10 @@ __all__ = ["JsonLimits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonLimits:
-    """The most that a document may be; what is beyond one of them is not decoded.
+    """The limits of a document; a document beyond one of them is not decoded.
 
-    `size`: bytes. `depth`: lists and objects within each other, `[[1]]` has 2. `containers`: lists and objects.
-    `pieces`: strings, keys as well, commas, lists and objects, which bound the number of values: `{"a": [1, 2]}` has 4.
+    `size`: bytes. `depth`: lists and objects inside each other; `[[1]]` has 2. `containers`: lists and objects.
+    `pieces`: strings and keys, commas, lists and objects, which bound the number of values; `{"a": [1, 2]}` has 4.
     """
 
     size: int
@@ -22,5 +22,5 @@ class JsonLimits:
 
     @property
     def structure(self) -> str:
-        """Return the bounds of nesting and number for people."""
+        """Return the limits of nesting and number of values as text."""
         return f"{self.depth} levels, {self.containers:,} lists and objects, {self.pieces:,} values"

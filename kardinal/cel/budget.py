@@ -1,9 +1,9 @@
 """Count the cost of one evaluation: steps of work and bytes of new values, both counted before they are spent.
 
 A step is a tenth of a microsecond on a machine of 2024, rounded up by the prices of `weights` and `prices`. The count
-depends on the expression and its data alone, so an expression that overruns does so everywhere and every time, and the
-reason can stand in a status. CPU time is a back-stop for what is priced wrongly: it stops the evaluation without an
-outcome, since a busy machine must not decide about a gate.
+depends on the expression and its data alone, so an expression exceeds its budget on every machine or on none, and the
+reason can be written to a status. The limit of CPU time is a back-stop for operations with a wrong price: it stops the
+evaluation without an outcome, since a busy machine must not decide about a gate.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from kardinal.cel.errors import CpuTimeExceeded, Fault
 __all__ = ["STANDARD_LIMITS", "STEP", "Budget", "Limits"]
 
 STEP: Final = 1e-7
-"""Seconds of CPU that a step may take at most."""
+"""The most seconds of CPU that a step may take."""
 
 _CHECKS: Final = 8
-"""How often a budget that is used up has looked at the CPU time."""
+"""The number of looks at the CPU time until the budget is used up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The most that one evaluation may spend.
 
-    `memory` is in bytes, summed over every value that it makes; `cpu` in seconds, at which it is stopped regardless.
+    `memory` is the sum of all values that are created, in bytes. `cpu` is in seconds; None sets no limit.
     """
 
     steps: int
@@ -36,11 +36,11 @@ class Limits:
 
 
 STANDARD_LIMITS: Final = Limits(steps=100_000, memory=16 << 20, cpu=100_000 * STEP * 10)
-"""10 ms and 16 MiB: what gates and Graphs have. The event loop's bounds are 20 ms and 64 MiB."""
+"""The limits for gates and Graphs: 10 ms and 16 MiB, within the 20 ms and 64 MiB that the event loop can bear."""
 
 
 class Budget:
-    """The rest of the limits; shared by evaluations that are to cost no more together."""
+    """The remaining steps and memory; evaluations with a common limit share one budget."""
 
     __slots__ = ("_look", "_started", "limits", "memory", "steps")
 
@@ -52,7 +52,7 @@ class Budget:
         self._started: float | None = None
 
     def spend(self, steps: int, memory: int = 0) -> None:
-        """Pay for the next operation; raises Fault when there is not enough left for it."""
+        """Subtract the cost of the next operation; raises Fault when the budget does not cover it."""
         self.steps -= steps
         self.memory -= memory
         if self.steps < self._look:

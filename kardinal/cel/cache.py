@@ -1,7 +1,7 @@
 """A cache by the texts of expressions, bounded by the characters of the texts.
 
-A count of entries would bound nothing: an expression is 20 characters long or 4,096, and what is made of it grows with
-it. The entries that were used last are kept.
+A count of entries would not bound the memory: an expression has 20 characters or 4,096, and its program grows with it.
+The most recently used entries are kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 
 
 class SourceCache(Generic[Made]):
-    """The latest values by text and by what else they depend on; threads may share it."""
+    """The most recently used values by text and variant, such as a library; threads may share the cache."""
 
     def __init__(self, *, characters: int) -> None:
         self._limit = characters
@@ -33,7 +33,7 @@ class SourceCache(Generic[Made]):
             return found
 
     def put(self, source: str, made: Made, variant: Hashable = None) -> None:
-        """Keep `made`, at the cost of those that were used least lately."""
+        """Keep `made`; the least recently used entries make room for it."""
         with self._lock:
             if (source, variant) not in self._entries:
                 self._size += len(source)

@@ -2,12 +2,12 @@
 
     CompileError          the text is wrong; its author fixes it
     EvaluationError       inside one evaluation, never leaves this package
-    ├── Absent            data is not there yet
-    └── Fault             the data does not fit the expression, or it is too much work
-    CpuTimeExceeded       the evaluation was stopped by the back-stop: it says nothing, and is tried again
+    ├── Absent            data is missing so far
+    └── Fault             the data does not fit the expression, or the evaluation exceeds its budget
+    CpuTimeExceeded       the back-stop stopped the evaluation: it has no outcome, and is tried again
 
-No message holds a value: positions, operators and type names only. An expression may touch a Secret, and what it says
-about itself ends up in status, events and logs.
+Messages contain positions, operators and type names, and never a value: an expression may read a Secret, and messages
+end up in status, events and logs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class EvaluationError(Exception):
 
 
 class Absent(EvaluationError):
-    """The expression reads `path`, which is not in scope; `key` is the step that leads nowhere."""
+    """The expression reads `path`, which is not in scope; `key` is the first missing field of it."""
 
     def __init__(self, path: str, key: object = None) -> None:
         super().__init__(path)

@@ -1,10 +1,10 @@
 """From syntax to closures, each of which computes one node from a frame.
 
-Building closures once makes evaluation a chain of plain calls on plain values; a reference of any depth is one closure
-with a loop of lookups. Three rules differ from Python's instincts: `&&` and `||` succeed when any term decides, even
-beside a term that fails; absent data and impossible operations are different failures, because a Graph waits for the
-one and stops at the other; and everything is paid for before it is done (`budget`), so that no expression, however
-nested, runs away.
+Closures are built once, so that an evaluation is a chain of plain calls on plain values; a reference such as `a.b.c` is
+one closure with a loop of lookups. Three rules differ from Python: `&&` and `||` succeed when any term decides, even
+beside a term that fails; missing data and impossible operations are different failures, because a Graph waits for
+missing data and stops at an impossible operation; and each operation is paid for before it runs (`budget`), so that no
+expression runs without a bound.
 
 A field of null counts as absent: an API server writes null for what is not set.
 """
@@ -84,7 +84,8 @@ def _access(node: Select | Index, library: Library) -> Evaluate:
             case _:
                 break
     hops.reverse()
-    path, position = node.text, node.position
+    path = node.text
+    position = node.position
     start = _root(base, path, soft=hops[0][1]) if isinstance(base, Name) and not base.bound else build(base, library)
 
     def evaluate(frame: Frame) -> object:
@@ -94,7 +95,8 @@ def _access(node: Select | Index, library: Library) -> Evaluate:
             if type(value) is Optional:
                 if not value.present:
                     return NOTHING
-                value, soft = value.value, True
+                value = value.value
+                soft = True
             soft = soft or optional
             if type(value) is dict and name in value:
                 value = value[name]
@@ -112,7 +114,7 @@ def _access(node: Select | Index, library: Library) -> Evaluate:
 def _root(base: Name, path: str, *, soft: bool) -> Evaluate:
     """Return the start of `a.b`, or of `a.?b`.
 
-    That `a` itself is not in scope is one of the cases the optional is for.
+    With `a.?b`, a missing `a` is no error either.
     """
     name = base.name
 
@@ -130,8 +132,11 @@ def _root(base: Name, path: str, *, soft: bool) -> Evaluate:
 def _index(node: Index, library: Library) -> Evaluate:
     if isinstance(node.key, Constant) and isinstance(node.key.value, str):
         return _access(node, library)
-    operand, key = build(node.operand, library), build(node.key, library)
-    optional, path, position = node.optional, node.text, node.position
+    operand = build(node.operand, library)
+    key = build(node.key, library)
+    optional = node.optional
+    path = node.text
+    position = node.position
 
     def evaluate(frame: Frame) -> object:
         container: Any = operand(frame)
@@ -140,7 +145,8 @@ def _index(node: Index, library: Library) -> Evaluate:
         if type(container) is Optional:
             if not container.present:
                 return NOTHING
-            container, soft = container.value, True
+            container = container.value
+            soft = True
         if type(container) is list and type(index) is int:
             found = 0 <= index < len(container)
         elif type(container) is dict and type(index) in (str, int):
@@ -164,7 +170,10 @@ def _index(node: Index, library: Library) -> Evaluate:
 
 
 def _has(node: Has, library: Library) -> Evaluate:
-    operand, name, path, position = build(node.operand, library), node.field, node.text, node.position
+    operand = build(node.operand, library)
+    name = node.field
+    path = node.text
+    position = node.position
 
     def evaluate(frame: Frame) -> bool:
         value = operand(frame)
@@ -180,10 +189,12 @@ def _has(node: Has, library: Library) -> Evaluate:
 
 
 def _call(node: Call, library: Library) -> Evaluate:
-    name, position = node.function, node.position
+    name = node.function
+    position = node.position
     if name in CLOCK_FUNCTIONS:
         return lambda frame: frame.now
-    function, price = library.functions[name], library.prices.get(name)
+    function = library.functions[name]
+    price = library.prices.get(name)
     arguments = tuple(build(argument, library) for argument in node.arguments)
 
     def evaluate(frame: Frame) -> object:
@@ -198,7 +209,8 @@ def _call(node: Call, library: Library) -> Evaluate:
 def _logical(node: Logical, library: Library) -> Evaluate:
     terms = tuple(build(term, library) for term in node.terms)
     decisive = not node.conjunction
-    operator, position = "&&" if node.conjunction else "||", node.position
+    operator = "&&" if node.conjunction else "||"
+    position = node.position
 
     def evaluate(frame: Frame) -> bool:
         failure: EvaluationError | None = None
@@ -223,11 +235,9 @@ def _logical(node: Logical, library: Library) -> Evaluate:
 
 
 def _conditional(node: Conditional, library: Library) -> Evaluate:
-    condition, then, otherwise = (
-        build(node.condition, library),
-        build(node.then, library),
-        build(node.otherwise, library),
-    )
+    condition = build(node.condition, library)
+    then = build(node.then, library)
+    otherwise = build(node.otherwise, library)
     position = node.condition.position
 
     def evaluate(frame: Frame) -> object:

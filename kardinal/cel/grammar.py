@@ -21,7 +21,7 @@ from kardinal.cel.errors import CompileError
 __all__ = ["SOURCE_LIMIT", "parse"]
 
 SOURCE_LIMIT = 4096
-"""Characters of one expression."""
+"""The most characters of one expression."""
 
 _RULE_MEMBER = "member         : member_dot | "
 _RULE_DOT = 'member_dot     : member "." IDENT'

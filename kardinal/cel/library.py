@@ -22,7 +22,9 @@ _ONE_VARIABLE = frozenset({2})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Library:
-    """`macros` maps a name to the numbers of arguments it takes.
+    """The functions and macros of one dialect of CEL, with their prices and limits.
+
+    `macros`: name -> the numbers of arguments that the macro takes.
 
     `checked`: expressions are checked against types before they are evaluated, so whether a call exists is not asked
     while they are read.

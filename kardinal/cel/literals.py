@@ -14,7 +14,8 @@ from kardinal.cel.errors import CompileError
 
 __all__ = ["INT_MAX", "INT_MIN", "literal_value"]
 
-INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+INT_MIN = -(2**63)
+INT_MAX = 2**63 - 1
 
 _SIMPLE = {
     "a": "\a",

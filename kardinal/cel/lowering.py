@@ -1,8 +1,8 @@
-"""From the parse tree to `syntax`: the precedence levels fall away, macros and names find their meaning.
+"""Turn the parse tree into `syntax`: precedence levels are removed, macros and names are resolved.
 
-Everything that makes an expression wrong whatever the data is found here and says where: an unknown function, a wrong
-number of arguments, a macro without its variable, a reserved word, too deep a nesting. The depth bound is what keeps
-every later recursion, here and in evaluation, far from Python's own limit.
+Every error of an expression that does not depend on data is found here, with its position: an unknown function, a wrong
+number of arguments, a macro without its variable, a reserved word, nesting beyond the bound. The bound on nesting keeps
+every later recursion, here and in evaluation, far from the recursion limit of Python.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def lower(source: str, library: Library = STANDARD) -> Node:
 
 
 class _Lowering:
-    """One method per grammar rule that means something."""
+    """The methods of the grammar rules, named after them; rules that only wrap another one have none."""
 
     def __init__(self, source: str, library: Library) -> None:
         self._source = source
@@ -126,7 +126,7 @@ class _Lowering:
         return re.sub(r"\s+", " ", self._source[tree.meta.start_pos : tree.meta.end_pos])
 
     def _members(self, parts: list[Token | _Parsed], place: _Place) -> tuple[Node, ...]:
-        """Return the members of an `exprlist` or `mapinits`, which is all that `parts` can hold, if anything."""
+        """Return the members of the `exprlist` or `mapinits` in `parts`; empty when `parts` is."""
         return tuple(self.node(_tree(child), place) for part in parts for child in _tree(part).children)
 
     def _conditional(self, tree: _Parsed, position: int, place: _Place) -> Conditional:
@@ -135,7 +135,8 @@ class _Lowering:
         return Conditional(position, anchor, condition, then, otherwise)
 
     def _logical(self, tree: _Parsed, position: int, place: _Place) -> Logical:
-        operator, terms = tree.data, list[_Parsed]()
+        operator = tree.data
+        terms = list[_Parsed]()
         while tree.data == operator and len(tree.children) == 2:
             terms.append(_tree(tree.children[1]))
             tree = _tree(tree.children[0])
@@ -167,7 +168,7 @@ class _Lowering:
         return Name(position, name, bound=name in place.bound)
 
     def _operand(self, tree: _Parsed, place: _Place) -> Node:
-        """Return what a field is selected from: there the name of a type is an ordinary name."""
+        """Return the operand of a field selection, where the name of a type (`string.x`) is an ordinary name."""
         node = self.node(tree, place)
         return Name(node.position, node.name, bound=False) if isinstance(node, TypeName) else node
 

@@ -1,8 +1,8 @@
-"""Macros over lists, maps and optionals, from closures of their parts.
+"""Compile macros over lists, maps and optionals to closures, from the closures of their parts.
 
-A comprehension binds one variable to each element of a list or key of a map, or two: index and element, key and value.
-It pays for every turn of its body before the first (see `weights`). `all` and `exists` are as tolerant as `&&` and
-`||`: an element that decides outweighs one that fails.
+A comprehension binds one variable, to each element of a list or key of a map, or two variables: index and element, or
+key and value. The cost of its body for all elements is paid before the first one (see `weights`). `all` and `exists`
+tolerate failures as `&&` and `||` do: an element that decides outweighs elements that fail.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _Item = tuple[object, object]
 _Verdict = tuple[_Item, bool]
 _SINGLE = frozenset({"exists_one", "existsOne"})
 _DECISIVE = {"all": False, "exists": True}
-"""The verdict that ends a macro, and outweighs failures."""
+"""The truth of one element that decides the macro, and outweighs failures of other elements."""
 
 
 def comprehension(node: Comprehension, operand: Evaluate, body: Evaluate, transform: Evaluate | None) -> Evaluate:
-    """Return the closure of a macro whose parts have theirs."""
+    """Return the closure of a macro; `operand`, `body` and `transform` are the closures of its parts."""
     if node.macro in ("optMap", "optFlatMap"):
         return _optional(node, operand, body)
     loop = _Loop(node, body, transform)
@@ -53,12 +53,13 @@ def _items(node: Comprehension, container: object) -> Iterator[_Item]:
     elif isinstance(container, list):
         yield from enumerate(container) if node.second else ((item, None) for item in container)
     else:
-        kind, column = type_name(container), node.position + 1
+        kind = type_name(container)
+        column = node.position + 1
         raise Fault("type", f"`{node.macro}` needs a list or a map, not {kind} (at column {column})")
 
 
 class _Loop:
-    """One comprehension over items that are known."""
+    """One comprehension over a list of items."""
 
     def __init__(self, node: Comprehension, body: Evaluate, transform: Evaluate | None) -> None:
         self._node = node
@@ -81,10 +82,12 @@ class _Loop:
             frame.bound[self._node.second] = item[1]
 
     def _results(self, frame: Frame, items: list[_Item]) -> Iterator[tuple[_Item, object]]:
-        """Yield what becomes of each item that passes the filter, if there is one."""
-        chosen, compute = items, self._body
+        """Yield each item that passes the filter, if there is a filter, with its result."""
+        chosen = items
+        compute = self._body
         if self._transform is not None:
-            chosen, compute = [item for item, truth in self._verdicts(frame, items) if truth], self._transform
+            chosen = [item for item, truth in self._verdicts(frame, items) if truth]
+            compute = self._transform
         for item in chosen:
             self._bind(frame, item)
             yield item, compute(frame)
@@ -117,7 +120,8 @@ class _Loop:
 
         Where none decides, a failure of one of them is the result.
         """
-        macro, position = self._node.macro, self._node.position
+        macro = self._node.macro
+        position = self._node.position
         decisive = _DECISIVE.get(macro)
         seen: list[_Verdict] = []
         failure: EvaluationError | None = None
@@ -142,7 +146,8 @@ class _Loop:
         return seen
 
     def _judge(self, frame: Frame, items: list[_Item]) -> object:
-        macro, seen = self._node.macro, self._verdicts(frame, items)
+        macro = self._node.macro
+        seen = self._verdicts(frame, items)
         if macro == "filter":
             return [item[0] for item, truth in seen if truth]
         if macro in _SINGLE:
@@ -152,8 +157,10 @@ class _Loop:
 
 
 def _optional(node: Comprehension, operand: Evaluate, body: Evaluate) -> Evaluate:
-    """`optMap` and `optFlatMap`: the body sees what the optional holds, if it holds anything."""
-    macro, variable, position = node.macro, node.variable, node.position
+    """Return the closure of `optMap` or `optFlatMap`, which evaluates the body on the value of the optional, if any."""
+    macro = node.macro
+    variable = node.variable
+    position = node.position
 
     def evaluate(frame: Frame) -> object:
         container = operand(frame)

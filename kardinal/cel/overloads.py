@@ -16,7 +16,10 @@ Implementation = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`typed` maps argument types to an implementation; `generic` takes any types, by number of arguments."""
+    """The implementations of one function.
+
+    `typed`: by the types of the arguments. `generic`: for arguments of any types, by their number.
+    """
 
     typed: Mapping[tuple[type, ...], Implementation] = field(default_factory=dict)
     generic: Mapping[int, Implementation] = field(default_factory=dict)

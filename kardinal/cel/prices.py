@@ -1,9 +1,9 @@
 """The prices of the functions whose work grows with their operands, paid before they run.
 
-A price takes the operands as they come, of any types: a call that no overload takes fails anyway, at no cost worth
-counting. Where the size of a result decides, the price finds it out first, paying for the search. The figures are twice
-to four times what was measured at worst, on texts made to be slow to search included. `tests/cel/test_prices.py` says
-which functions need none.
+A price accepts operands of any types: a call without a matching overload fails anyway, at a negligible cost. Where the
+cost depends on the size of the result, the price computes that size first, and pays for the computation. The figures
+are two to four times the worst measured cost, including texts that are made to be slow to search.
+`tests/cel/test_prices.py` lists the functions without a price.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TEXT_MEMORY = 64
 
 _BACKTRACKING = 2_500
 _TWO_WAY = 30_000
-"""Characters of a text from which CPython searches in linear time: for long needles, and for all."""
+"""The length of a text, in characters, from which CPython searches in linear time."""
 _SHORT_NEEDLE = 100
 
 _REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
@@ -33,7 +33,7 @@ _COMPILED = 25_000
 
 
 def _width(*texts: str) -> int:
-    """Return the bytes of a character, at most."""
+    """Return the most bytes that a character of `texts` takes in CPython."""
     return 1 if all(map(str.isascii, texts)) else 4
 
 

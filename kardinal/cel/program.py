@@ -1,4 +1,4 @@
-"""A compiled expression and what evaluating it yields.
+"""A compiled expression, and the outcomes of its evaluation.
 
 Programs are immutable and shared: the cache is keyed by the text alone, since Graphs of different Bundles repeat the
 same few expressions, and bounded by their characters, since a program takes up to 300 bytes for each. An evaluation
@@ -48,9 +48,9 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """`path` is not in scope: the same expression may succeed once it is.
+    """The outcome if `path` is not in scope; the expression may succeed once it is.
 
-    `key` is the step that leads nowhere. It may be a value, which is why it is not shown.
+    `key` is the first missing field of the path. It may be a value of the data, and is therefore not shown.
     """
 
     path: str
@@ -66,7 +66,7 @@ class Failed:
 
     @property
     def overran(self) -> bool:
-        """Return whether it is too much work on this data, and would be again."""
+        """Return whether the evaluation exceeded its budget; on the same data it would do so again."""
         return self.kind == "limit"
 
 
@@ -85,7 +85,10 @@ class Program:
     _thresholds: tuple[Threshold, ...]
 
     def evaluate(self, scope: Mapping[str, object], *, now: datetime, budget: Budget | None = None) -> Outcome:
-        """Return the outcome; raises CpuTimeExceeded alone. Without `budget` it has that of its library to itself."""
+        """Return the outcome. Raises CpuTimeExceeded, and no other error.
+
+        `budget` defaults to a new one with the limits of the library.
+        """
         # The values of an evaluation die with it. Ten thousand of them would make the collector of garbage visit
         # everything else that lives, which takes longer than the evaluation.
         collecting = gc.isenabled()
@@ -110,10 +113,7 @@ class Program:
             return Failed("limit", "the data is nested too deeply")
 
     def observed(self, scope: Mapping[str, object]) -> list[tuple[str, object]]:
-        """Return the references that are scalars in `scope`, in source order.
-
-        What an explanation of the result may show.
-        """
+        """Return the references that are scalars in `scope`, in source order, for an explanation of the result."""
         seen: list[tuple[str, object]] = []
         for reference in self._reads:
             value: object = scope.get(reference.root)
@@ -156,7 +156,7 @@ def is_known(source: str) -> bool:
 
 
 def remember(source: str, error: CompileError, library: Library = STANDARD) -> None:
-    """Keep what is wrong with `source`, so that it is not parsed again to find out."""
+    """Keep the error of `source`, so that it is not parsed again."""
     if len(source) <= SOURCE_LIMIT:
         _PROGRAMS.put(source, CompileError(error.position, error.message), library)
 

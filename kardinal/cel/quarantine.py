@@ -1,8 +1,8 @@
-"""Expressions that overran their budget on some data, and what came of it.
+"""Expressions that exceeded their budget on some data, with their outcomes.
 
-The same expression on the same data overruns again, so it is not evaluated until one of them has changed. An entry
-belongs to a place (one gate, one node of a Graph) and never to a text: another team's gate may say the same about
-smaller data. Nothing is lost with the entries but the steps to find out again.
+The same expression on the same data would exceed its budget again, so it is not evaluated until one of the two changes.
+An entry belongs to a place (one gate, one node of a Graph) and never to a text, because the gate of another team may
+have the same text and smaller data. Entries may be dropped at any time: the expression is then evaluated once more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Quarantine(Generic[Outcome]):
-    """The outcomes of the latest places; the version of a place is whatever changes with its expression or its data."""
+    """The outcomes of the most recent places. The version of a place changes with its expression and its data."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[Hashable, tuple[object, Outcome]] = OrderedDict()
@@ -28,12 +28,12 @@ class Quarantine(Generic[Outcome]):
         return place in self._held
 
     def held(self, place: Hashable, version: object) -> Outcome | None:
-        """Return the outcome that stands, or None when the expression is to be evaluated."""
+        """Return the kept outcome, or None when the expression has to be evaluated."""
         known, outcome = self._held.get(place, (None, None))
         return outcome if known == version else None
 
     def hold(self, place: Hashable, version: object, outcome: Outcome) -> None:
-        """Let `outcome` stand for as long as the version of the place is this one."""
+        """Keep `outcome` for this version of the place."""
         self._held[place] = version, outcome
         self._held.move_to_end(place)
         if len(self._held) > _PLACES:

@@ -18,7 +18,7 @@ __all__ = ["Reference", "chain", "is_volatile", "references"]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`soft`: the data may be missing, because the root is only reached through `.?` or `[?]`."""
+    """One reference. It is `soft` if the data may be missing, because the root is only read through `.?` or `[?]`."""
 
     root: str
     path: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Reference:
 
 
 def references(node: Node) -> Iterator[Reference]:
-    """Every reference below `node`, in source order, with repetitions."""
+    """Yield every reference below `node`, in source order, with repetitions."""
     path, base, soft = chain(node)
     if isinstance(base, Name):
         if not base.bound:
@@ -40,7 +40,7 @@ def references(node: Node) -> Iterator[Reference]:
 
 
 def chain(node: Node) -> tuple[tuple[str, ...], Node, bool]:
-    """Return the static fields `node` selects, what it selects them from, and whether the first of them is optional."""
+    """Return the static fields that `node` selects, their operand, and whether the first of them is optional."""
     fields: list[str] = []
     optional = False
     while True:
@@ -60,7 +60,7 @@ def chain(node: Node) -> tuple[tuple[str, ...], Node, bool]:
 
 
 def is_volatile(node: Node) -> bool:
-    """Return whether the value may change with time alone."""
+    """Return whether an expression calls a function of the clock, so that its value may change with time alone."""
     if isinstance(node, Call) and node.function in CLOCK_FUNCTIONS:
         return True
     return any(map(is_volatile, children(node)))

@@ -1,8 +1,8 @@
 """Find the expressions in a string, and show their values in it.
 
-`${` opens an expression and its `}` closes it, but only CEL knows which `}` that is: braces inside string literals and
-map literals do not count, so the scanner follows CEL's own lexical rules. `$${` stands for the text `${`: one dollar
-goes away and nothing is evaluated, which is also how an expression meant for a nested Graph gets through.
+`${` opens an expression and `}` closes it, but braces inside string literals and map literals do not count, so the
+scanner follows the lexical rules of CEL. `$${` stands for the text `${`: one dollar is removed and no expression is
+evaluated. In this way an expression for a nested Graph can be written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LITERALS = {
     for quote in ('"""', "'''", '"', "'")
     for raw in (True, False)
 }
-"""From behind the opening quotes of a literal to behind its closing ones."""
+"""The rest of a string literal after its opening quotes, up to and including its closing ones, by the quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,10 @@ class Unscannable(Exception):
 
 
 def scan(text: str) -> list[Segment]:
-    """Text and expressions in turn; neighbouring texts are one."""
+    """Return the texts and expressions of `text` in their order; neighbouring texts are joined."""
     segments: list[Segment] = []
-    literal, position = "", 0
+    literal = ""
+    position = 0
     while opening := _OPENING.search(text, position):
         dollars = len(opening[1])
         literal += text[position : opening.start()]
@@ -54,13 +55,14 @@ def scan(text: str) -> list[Segment]:
         if literal:
             segments.append(literal)
         segments.append(Expression(text[opening.end() : end]))
-        literal, position = "", end + 1
+        literal = ""
+        position = end + 1
     literal += text[position:]
     return [*segments, literal] if literal or not segments else segments
 
 
 def text_of(value: object) -> str | None:
-    """Return how a value stands in the middle of a text; None for a list, a map or null, which have no text."""
+    """Return the text of a value inside a longer text; None for a list, a map or null, which have none."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -74,7 +76,8 @@ def text_of(value: object) -> str | None:
 
 def _closing(text: str, position: int) -> int:
     """Return the index of the `}` that closes the expression starting at `position`."""
-    depth, end = 0, position + SOURCE_LIMIT + 1
+    depth = 0
+    end = position + SOURCE_LIMIT + 1
     while token := _TOKEN.search(text, position, end):
         position = token.end()
         if token["quote"]:

@@ -1,8 +1,8 @@
 """The expression as kardinal sees it: a dozen small nodes.
 
-The parse tree wraps every value in twelve levels of precedence; these nodes keep only what decides something. Reference
-inference, the search for time thresholds and evaluation all walk this one form. `position` is where a node begins,
-`anchor` the operator, dot or parenthesis that makes it one: the place other CEL tools point at.
+The parse tree wraps every value in twelve levels of precedence; these nodes are the levels with a meaning. The search
+for references, the search for time thresholds and evaluation all use this form. `position` is the offset of a node in
+the text; `anchor` is the offset of its operator, dot or parenthesis, to which other CEL tools point in their messages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class TypeName:
-    """The name of a type standing for itself: `type(x) == string`."""
+    """The name of a type as a value, as in `type(x) == string`."""
 
     position: int
     name: str
@@ -52,7 +52,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """`operand.field`, or `operand.?field`; `text` is the source of the whole chain."""
+    """The selection `operand.field`, or `operand.?field`; `text` is the source of the whole chain."""
 
     position: int
     anchor: int
@@ -64,7 +64,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`operand[key]`, or `operand[?key]`."""
+    """The look-up `operand[key]`, or `operand[?key]`."""
 
     position: int
     anchor: int
@@ -76,7 +76,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """`has(operand.field)`."""
+    """The macro `has(operand.field)`."""
 
     position: int
     anchor: int
@@ -98,7 +98,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Logical:
-    """`&&` (`conjunction`) or `||` over any number of terms."""
+    """The operator `&&` (`conjunction`) or `||` over any number of terms."""
 
     position: int
     conjunction: bool
@@ -116,7 +116,7 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """`operand.all(variable, body)` and its kin.
+    """A macro with a loop, such as `operand.all(variable, body)`.
 
     `second` is the variable of the values where the first one is that of the keys; `transform` follows a filter.
     """

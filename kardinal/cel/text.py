@@ -17,10 +17,10 @@ from kardinal.cel.overloads import Function
 __all__ = ["TEXT_FUNCTIONS", "TEXT_LIMIT", "concatenate", "program_size"]
 
 TEXT_LIMIT = 1 << 20
-"""Characters of one string."""
+"""The most characters of one string."""
 
 _PATTERN_MEMORY: Final = 256 << 10
-"""Bytes for one compiled pattern and the states it has seen; RE2's cache holds 128 of them."""
+"""The most bytes for one compiled pattern and the states it has seen; RE2's cache holds 128 of them."""
 
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}

@@ -25,7 +25,7 @@ from kardinal.cel.weights import weight
 __all__ = ["RECHECK_INTERVAL", "Threshold", "thresholds"]
 
 RECHECK_INTERVAL = timedelta(minutes=1)
-"""How soon to look again at an expression whose dependence on time has no closed form."""
+"""The interval between evaluations of an expression whose dependence on time has no closed form."""
 
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _PROBE = timedelta(hours=1)
@@ -35,19 +35,23 @@ _ZERO = timedelta(0)
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """One comparison with time in it; without `sides` its dependence on time is not computable."""
+    """One comparison that depends on time; without `sides` its next turn cannot be computed."""
 
     sides: tuple[Evaluate, Evaluate] | None = None
     weight: int = 0
     """The steps of both instants."""
 
     def after(self, scope: Mapping[str, object], now: datetime, budget: Budget) -> datetime | None:
-        """Return the first moment after `now` at which the comparison can turn; that of a recheck where it is dear."""
+        """Return the first moment after `now` at which the comparison can turn.
+
+        Where the computation would exceed the budget, that is `RECHECK_INTERVAL` after `now`.
+        """
         if self.sides is None:
             return now + RECHECK_INTERVAL
         try:
             budget.spend(self.weight)
-            gap, later = self._gap(Frame(scope, now, budget)), self._gap(Frame(scope, now + _PROBE, budget))
+            gap = self._gap(Frame(scope, now, budget))
+            later = self._gap(Frame(scope, now + _PROBE, budget))
         except Fault as error:
             return now + RECHECK_INTERVAL if error.kind == "limit" else None
         except (Absent, OverflowError):

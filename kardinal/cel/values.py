@@ -2,11 +2,10 @@
 
 An expression works directly on decoded JSON: `dict`, `list`, `str`, `int`, `float`, `bool` and `None` are the
 language's map, list, string, int, double, bool and null; `datetime` and `timedelta` are its timestamp and duration.
-Nothing is converted on the way in, so reading one field of a large object costs one lookup, and shared objects stay
-untouched.
+Data is not converted, so reading one field of a large object costs one lookup, and shared objects are not changed.
 
-The trap is Python's equality: `True == 1`, and `[1] == [True]`. Values of different types are simply unequal here,
-except that numbers compare across int and double.
+The trap is the equality of Python: `True == 1`, and `[1] == [True]`. Here, values of different types are unequal,
+except that int and double are compared as numbers.
 """
 
 from __future__ import annotations
@@ -102,12 +101,12 @@ def _is_number(value: object) -> bool:
 
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
 _DURATION = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?|\.\d+)(?:h|ms|m|us|µs|ns|s))+")
-_DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|us|µs|ns|s)")
+_DURATION_PART = re.compile(r"(?<![\d.])(\d++(?:\.\d*+)?|\.\d++)(h|ms|m|us|µs|ns|s)")
 _MICROSECONDS = {"h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000, "us": 1, "µs": 1, "ns": 0.001}
 
 
 def parse_timestamp(text: str) -> datetime:
-    """RFC 3339; digits beyond microseconds are dropped."""
+    """Return the moment of a text by RFC 3339; digits beyond microseconds are dropped."""
     if _TIMESTAMP.fullmatch(text):
         try:
             return datetime.fromisoformat(text.upper()).astimezone(UTC)
@@ -134,7 +133,7 @@ def timestamp_text(moment: datetime) -> str:
 
 
 def duration_text(span: timedelta) -> str:
-    """Seconds, as the language writes a duration: `5400s`, `-0.25s`."""
+    """Return a duration in seconds as CEL writes it: `5400s`, `-0.25s`."""
     microseconds = abs(span) // timedelta(microseconds=1)
     whole, fraction = divmod(microseconds, 1_000_000)
     sign = "-" if span < timedelta(0) else ""
@@ -142,7 +141,7 @@ def duration_text(span: timedelta) -> str:
 
 
 def to_json(value: object, budget: Budget) -> object:
-    """Return a result as decoded JSON that shares nothing mutable with the scope; what JSON cannot say is a Fault."""
+    """Return a result as decoded JSON that shares no mutable value with the scope; raises Fault for other values."""
     if isinstance(value, Optional):
         return _json(value.value, budget) if value.present else OMIT
     return _json(value, budget)

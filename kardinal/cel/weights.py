@@ -1,7 +1,7 @@
 """The steps that each node of an expression costs by itself, whatever its data.
 
-What depends on data is priced by `prices`, and by the comprehensions themselves. The figures are the dearest that were
-measured for a node with its operands left out, failing operands included.
+Costs that depend on data are counted by `prices` and by the comprehensions. The figures are the highest measured costs
+of a node without its operands, including the cases in which an operand fails.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from kardinal.cel.syntax import (
 __all__ = ["FAILURE", "ITEM", "ITEM_MEMORY", "weight"]
 
 FAILURE = 30
-"""A failure that `&&`, `||`, `all` or `exists` holds back until it knows whether another term decides."""
+"""The steps of a failure that `&&`, `||`, `all` or `exists` keeps until it knows whether another term decides."""
 
 ITEM = 6
-"""One turn of a comprehension beside its body."""
+"""The steps of one element of a comprehension besides its body."""
 
 ITEM_MEMORY = 72
-"""Bytes: a pair, and its place in a list."""
+"""Bytes of one element in the result of a comprehension."""
 
 _WEIGHTS: dict[type, int] = {
     Constant: 1,
@@ -49,7 +49,7 @@ _WEIGHTS: dict[type, int] = {
     MapLiteral: 4,
 }
 _ENTRY = 3
-"""A term of `&&` and `||`, an item of a list, an entry of a map."""
+"""The steps of a term of `&&` and `||`, of an item of a list, and of an entry of a map."""
 
 
 def weight(node: Node) -> int:

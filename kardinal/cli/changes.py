@@ -1,4 +1,4 @@
-"""Wait for changes of what a command shows, by watches."""
+"""Wait for changes of the objects that a command shows, by watches."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from kardinal.objects import ResourceType
 __all__ = ["changes"]
 
 RETRY_SECONDS = 1.0
-"""Pause before a watch that broke is opened again."""
+"""The pause in seconds before a failed watch is opened again."""
 
 
 async def changes(
     session: Session, watched: Mapping[ResourceType, str | None], *, tick: float | None = None
 ) -> AsyncGenerator[bool]:
-    """Yield True after anything of interest changed, several changes at once; False when `tick` seconds passed.
+    """Yield True after objects have changed, once for several changes; False after each `tick` seconds without one.
 
-    `watched` has the field selector of each kind.
+    The first True comes when the watches are open. `watched` has the kinds with their field selectors, None for all
+    objects, for example `{BUNDLE: None, EVENT: "regarding.kind=PromotionStep"}`. `tick` defaults to no limit.
     """
     changed = asyncio.Event()
 

@@ -1,7 +1,7 @@
-"""Repositories as the caller of a command can read them: by the caller's own git, or from clones of theirs.
+"""Read Git repositories with the access of the user who runs a command: by the user's own git, or from clones.
 
-`git` runs in directories that are made here and deleted again, never in a clone: those who wrote the configuration of
-that would choose what it starts. Clones are read by `kardinal.git.checkouts`; nothing is written to them.
+`git` runs in temporary directories and never in a clone, because the configuration of a clone can name programs that
+git runs. Clones are read by `kardinal.git.checkouts`, which writes nothing to them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL, repository_key
 from kardinal.cli.errors import CommandError
-from kardinal.git import Credentials, GitRunner, Repositories, Repository
+from kardinal.clock import SystemClock
+from kardinal.git import GitCredentials, GitRunner, Repositories, Repository
 from kardinal.git.checkouts import (
     Checkout,
     LoggedCommit,
@@ -25,17 +25,17 @@ from kardinal.git.checkouts import (
     read_checkout,
     tip_known_to,
 )
-from kardinal.git.edit_sources import Address
 from kardinal.git.names import HEADS
 from kardinal.objects.errors import KardinalError
-from kardinal.runtime.clock import SystemClock
+from kardinal.promotion.sources.edit_sources import Address
+from kardinal.tree.repository_url import InvalidRepositoryURL, RepositoryURL, repository_key
 
 __all__ = ["CallerRepositories", "ask_git", "caller_repositories", "list_commits", "open_checkout"]
 
 _DEADLINE = 300.0
-"""Seconds that git may take for one command."""
+"""The deadline of one git command in seconds."""
 _PROTOCOLS = "https:http:ssh"
-"""Not those of this machine: reading a repository there runs what its configuration names."""
+"""The protocols that git may use. `file` is missing, because git would run programs that such a repository names."""
 _SETTINGS = ("-c", "safe.bareRepository=explicit")
 _OF_A_REPOSITORY = frozenset(
     {
@@ -48,16 +48,17 @@ _OF_A_REPOSITORY = frozenset(
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     }
 )
-"""Variables of a hook, for instance, that would make git work in a repository of others."""
+"""Environment variables that would direct git to another repository; they are set in a Git hook, for example."""
 
-CredentialsOf = Callable[[Address], Awaitable[Credentials | None]]
+CredentialsOf = Callable[[Address], Awaitable[GitCredentials | None]]
 
 
 class CallerRepositories:
-    """The repositories that a plan reads; `own` is the URL of the Pipeline's, and `credentials` those to read with.
+    """The repositories that a plan reads.
 
-    A work tree stands for the repository that one of its remotes is; where none is the Pipeline's, the first one stands
-    for that. What is checked out there stands for the branch that is read.
+    `own` is the URL of the Pipeline's repository, and `credentials` returns the credentials of a repository. Each of
+    `checkouts` is a clone that is read in place of the repository at one of its remotes; if no clone has a remote with
+    the URL `own`, the first clone is read for it. The checked-out commit is read in place of the branch.
     """
 
     def __init__(
@@ -80,13 +81,13 @@ class CallerRepositories:
         self._used: set[Path] = set()
 
     async def open(self, address: Address) -> Repository:
-        """Return a repository with the references that are read of it."""
+        """Return the repository at an address with the references of the address; open it only once."""
         if address not in self._opened:
             self._opened[address] = await self._open(address)
         return self._opened[address]
 
     def check_used(self) -> None:
-        """Raise `CommandError` for a work tree that stands for no repository that was read."""
+        """Raise `CommandError` if a clone was not read, because it is no clone of a repository that the plan reads."""
         for checkout in self._checkouts:
             if checkout.directory not in self._used:
                 read = ", ".join(dict.fromkeys(address.url for address in self._opened))
@@ -113,7 +114,10 @@ class CallerRepositories:
         return named
 
     async def _linked(self, checkout: Checkout, address: Address) -> str:
-        """Return a repository of the objects of a clone, in which the first reference is what is checked out."""
+        """Create a repository that reads the objects of a clone, and return its directory.
+
+        It has the references of the address. If the first one is a branch, it is the commit that is checked out.
+        """
         directory = self._new_directory()
         await self._runner.run(_lend, checkout, Path(directory), address.refs)
         return directory
@@ -139,7 +143,11 @@ class CallerRepositories:
 async def caller_repositories(
     own: str, checkouts: Iterable[Path], credentials: CredentialsOf | None
 ) -> AsyncIterator[CallerRepositories]:
-    """Yield the repositories of a plan; without `credentials` they are read as `git fetch` of the caller reads them."""
+    """Yield the repositories of a plan.
+
+    If `credentials` is None, or has none for a remote repository, the user's own `git fetch` reads it. A local
+    repository is opened in place.
+    """
     async with _repositories() as (repositories, runner, directory):
         trees = [await runner.run(read_checkout, tree) for tree in checkouts]
         yield CallerRepositories(repositories, runner, directory, own=own, checkouts=trees, credentials=credentials)
@@ -147,14 +155,17 @@ async def caller_repositories(
 
 @asynccontextmanager
 async def open_checkout(directory: Path) -> AsyncIterator[tuple[Repository, Checkout]]:
-    """Yield the repository of a work tree, or a bare one, and what is checked out of it."""
+    """Yield the repository of a work tree, or a bare repository, with the commit and branch that are checked out."""
     async with _repositories() as (repositories, runner, _):
         checkout = await runner.run(read_checkout, directory)
         yield repositories.open(str(checkout.repository)), checkout
 
 
 async def list_commits(directory: Path, before: str, after: str, *, limit: int) -> list[LoggedCommit]:
-    """Return the newest commits that `after` has and `before` has not, as a clone has them."""
+    """Return the newest `limit` commits between two commits, as `git log before..after` in a clone lists them.
+
+    Raises `CommandError` if `directory` is not in a clone.
+    """
     async with _repositories() as (_, runner, _):
         try:
             checkout = await runner.run(read_checkout, directory)
@@ -165,7 +176,7 @@ async def list_commits(directory: Path, before: str, after: str, *, limit: int) 
 
 @asynccontextmanager
 async def _repositories() -> AsyncIterator[tuple[Repositories, GitRunner, Path]]:
-    """Yield what opens repositories, its threads and a directory; all go with the block."""
+    """Yield `Repositories`, their threads and a temporary directory; all are closed or deleted after the block."""
     runner = GitRunner(workers=2)
     with tempfile.TemporaryDirectory(prefix="kardinal-") as made:
         directory = Path(made)
@@ -178,7 +189,7 @@ async def _repositories() -> AsyncIterator[tuple[Repositories, GitRunner, Path]]
 
 
 def _keys(checkout: Checkout) -> Iterator[str]:
-    """Yield the repositories that the remotes of a clone are."""
+    """Yield the `repository_key` of each remote of a clone."""
     for url in checkout.remotes.values():
         with suppress(InvalidRepositoryURL):
             yield repository_key(url)
@@ -194,7 +205,10 @@ def _lend(checkout: Checkout, directory: Path, refs: Sequence[str]) -> None:
 
 
 async def ask_git(*arguments: str) -> str:
-    """Run the caller's git with the caller's own settings, in a directory of ours; return what it printed."""
+    """Run the user's git with the user's settings in an empty directory, and return its standard output.
+
+    Raises `CommandError` if git is not installed, fails, or has not ended within the deadline.
+    """
     program = shutil.which("git")
     if program is None:
         raise CommandError("git is not on PATH", remedy="Install it, or pass --use-secret.")

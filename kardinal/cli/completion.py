@@ -1,4 +1,4 @@
-"""`kardinal completion`, and the names that shells complete: Pipelines, Bundles and environments from the server."""
+"""`kardinal completion`, and shell completion of the names of Pipelines, Bundles and environments."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.cli.errors import CommandError
 from kardinal.cli.lazy import LazyGroup
 from kardinal.cli.output import say
 from kardinal.cli.session import Session, connect
-from kardinal.objects import BUNDLE, PIPELINE
 from kardinal.objects.errors import KardinalError
+from kardinal.promotion.api.names import LABEL_PIPELINE, label_value
+from kardinal.promotion.kinds import BUNDLE, PIPELINE
 
 __all__ = ["complete_names", "completion"]
 
 _VARIABLE = "_KARDINAL_COMPLETE"
 _DEADLINE = 3.0
-"""Seconds that a person waits for a completion."""
+"""The deadline in seconds for a completion by the API server."""
 
 
 @click.command()
@@ -41,7 +41,10 @@ def completion(shell: str) -> None:
 
 
 def complete_names(command: click.Command) -> None:
-    """Let the parameters of a command that name objects be completed with those of the API server."""
+    """Complete the parameters of a command that name objects, with names from the API server.
+
+    Without an answer of the API server within the deadline, nothing is completed.
+    """
     for found in _commands(command):
         for parameter in found.params:
             source = _SOURCES.get(parameter.name or "")
@@ -111,4 +114,4 @@ _SOURCES: Mapping[str, Source] = {
     "target": _environments,
     "skips": _environments,
 }
-"""Completions by the name of a parameter."""
+"""The functions that list the possible values of a parameter, by the name of the parameter."""

@@ -7,17 +7,21 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kardinal import cel
-from kardinal.api.base import Resource
-from kardinal.api.crds import spec_schema
+from kardinal.promotion.api.base import Resource
+from kardinal.promotion.api.crds import spec_schema
 
 __all__ = ["broken_rules"]
 
 _MOMENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""Rules of a schema read no time."""
+"""The time that rules are evaluated at: any time, because rules of a schema cannot read it."""
 
 
 def broken_rules(model: type[Resource], spec: Any) -> Iterator[tuple[str, str]]:
-    """Yield the field and the message of each rule that `spec` breaks; rules about changes of an object hold."""
+    """Yield the field and the message of each rule that `spec` breaks.
+
+    The field is a path such as `spec.environments[1].health`. Transition rules, which compare with `oldSelf`, are
+    skipped, as the API server skips them when an object is created.
+    """
     yield from _broken(spec_schema(model), spec, "spec")
 
 
@@ -36,6 +40,9 @@ def _broken(schema: dict[str, Any], value: Any, field: str) -> Iterator[tuple[st
 
 
 def _is_false(rule: str, value: Any) -> bool:
-    """Return whether a rule is false of a value; what has the wrong shape is left to validation."""
+    """Return whether a rule evaluates to false.
+
+    An error of the evaluation is not false: a value of the wrong type is reported by the validation of the model.
+    """
     outcome = cel.compile(rule).evaluate({"self": value}, now=_MOMENT)
     return isinstance(outcome, cel.Value) and outcome.json is False

@@ -1,4 +1,4 @@
-"""`kardinal create bundle`: start a promotion from a shell."""
+"""`kardinal create bundle`: create a Bundle from the command line or CI."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING
 import click
 from pydantic import ValidationError
 
-from kardinal.api import BUNDLE
-from kardinal.api.artifacts import artifact_problems
-from kardinal.api.bundle import Artifacts, Image, Intent, Provenance
-from kardinal.api.image import ImageReferenceError, promoted_image
-from kardinal.api.names import ANNOTATION_PIN, is_reserved_for_ci
-from kardinal.api.new_bundle import NAME_ATTEMPTS, NewBundle
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value, say, without_managed_fields
 from kardinal.cli.session import Session, cluster_command
 from kardinal.cli.status.following import wait_for_end, wait_option
-from kardinal.cli.status.view import unattended
 from kardinal.kube import create_first_free
 from kardinal.objects import JsonObject
+from kardinal.objects.image_reference import ImageReferenceError
+from kardinal.promotion.api.artifacts import artifact_problems
+from kardinal.promotion.api.bundle import Artifacts, Image, Intent, Provenance
+from kardinal.promotion.api.image import promoted_image
+from kardinal.promotion.api.names import ANNOTATION_PIN, is_reserved_for_ci
+from kardinal.promotion.api.new_bundle import NAME_ATTEMPTS, NewBundle
+from kardinal.promotion.kinds import BUNDLE
+from kardinal.promotion.views.missing import unknown_environment
+from kardinal.promotion.views.status import unattended
 
 if TYPE_CHECKING:
-    from kardinal.api import Pipeline
+    from kardinal.promotion.api import Pipeline
 
 __all__ = ["create", "read_image"]
 
@@ -88,9 +90,7 @@ async def bundle(
     environments = [environment.name for environment in found.spec.environments]
     for name in (*skips, *([target] if target else [])):
         if name not in environments:
-            raise CommandError(
-                f"Pipeline {pipeline} has no environment {name}", remedy=f"It has: {', '.join(environments)}"
-            )
+            raise unknown_environment(pipeline, name, environments)
     artifacts = Artifacts(images=tuple(map(read_image, images)))
     for problem in artifact_problems("image", artifacts):
         raise CommandError(problem.message, remedy=problem.remedy.capitalize())
@@ -137,7 +137,10 @@ async def _plan(session: Session, pipeline: Pipeline, manifest: JsonObject, outp
 
 
 def read_image(text: str) -> Image:
-    """Read `[NAME=]REPOSITORY:TAG[@DIGEST]`. Raises `CommandError`."""
+    """Parse `[NAME=]REPOSITORY:TAG[@DIGEST]`, such as `app=ghcr.io/acme/app:1.2.3`.
+
+    NAME defaults to the last part of the repository, here `app`. Raises `CommandError` for an invalid reference.
+    """
     name, _, reference = text.rpartition("=")
     try:
         parsed = promoted_image(Image(reference=reference))

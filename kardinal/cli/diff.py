@@ -1,4 +1,4 @@
-"""`kardinal diff`: what one Bundle brings that another one does not."""
+"""`kardinal diff`: the differences between two Bundles."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 import click
 
-from kardinal.api import Bundle
-from kardinal.api.image import bundle_title
-from kardinal.api.names import LABEL_PIPELINE
 from kardinal.cli.checkout import list_commits
-from kardinal.cli.differences import CommitRange, Difference, commit_ranges, differences
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import one_line, print_table, print_value, say
-from kardinal.cli.promotions import version_before
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import NotFound
-from kardinal.objects import BUNDLE
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.image import bundle_title
+from kardinal.promotion.kinds import BUNDLE
+from kardinal.promotion.views.bundles import pipeline_of
+from kardinal.promotion.views.differences import CommitRange, Difference, commit_ranges, differences
+from kardinal.promotion.views.promotions import version_before
 
 __all__ = ["diff"]
 
 _LISTED = 50
-"""Commits that are listed of a range, the newest ones."""
+"""The maximum number of commits that are listed; the newest are."""
 
 
 @click.command()
@@ -49,11 +49,13 @@ async def diff(
     if (second is None) == (environment is None):
         raise click.UsageError("name two Bundles, or one and an environment: kardinal diff BUNDLE --env ENVIRONMENT")
     if second is not None:
-        before, after = await _bundle(session, first), await _bundle(session, second)
+        before = await _bundle(session, first)
+        after = await _bundle(session, second)
     else:
         after = await _bundle(session, first)
         before = await _before(session, after, environment or "")
-    found, ranges = differences(before, after), list(commit_ranges(before, after))
+    found = differences(before, after)
+    ranges = list(commit_ranges(before, after))
     listed = [await _commits(checkout, each) for each in ranges] if checkout is not None else [[] for _ in ranges]
     if output != "table":
         print_value(_document(before, after, found, zip(ranges, listed, strict=True)), output)
@@ -78,8 +80,8 @@ async def _bundle(session: Session, name: str) -> Bundle:
 
 
 async def _before(session: Session, bundle: Bundle, environment: str) -> Bundle:
-    """Return the Bundle that ran in an environment before another one came there."""
-    pipeline = bundle.status.pipeline or bundle.metadata.labels.get(LABEL_PIPELINE, "")
+    """Return the Bundle that ran in an environment before `bundle`. Raises `CommandError` if there was none."""
+    pipeline = pipeline_of(bundle)
     found = version_before(await session.bundles(pipeline), bundle, environment)
     if found is None:
         raise CommandError(
@@ -90,7 +92,7 @@ async def _before(session: Session, bundle: Bundle, environment: str) -> Bundle:
 
 
 async def _commits(checkout: Path, between: CommitRange) -> list[str]:
-    """Return a line for each commit, the newest first."""
+    """Return a line for each commit, newest first: `1f3a9b2 Fix the cart (Ada)`."""
     found = await list_commits(checkout, between.before, between.after, limit=_LISTED)
     return [one_line(f"{commit.id} {commit.subject} ({commit.author})") for commit in found]
 

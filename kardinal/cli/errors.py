@@ -1,4 +1,4 @@
-"""How a command fails: 1 when it could not do its work, 2 when it was called wrongly (click's own code for usage)."""
+"""The error of a command that fails with exit code 1. Usage errors have exit code 2, which click sets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["CommandError"]
 
 
 class CommandError(click.ClickException):
-    """A failure a person can do something about: what happened, and what to do next."""
+    """A failure that the user can fix: a message about the failure, and a remedy on the next line."""
 
     exit_code = 1
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
-        # Messages quote servers, hosts and the names of files.
+        # Messages quote text of API servers, hosts and file names, which may hold control characters.
         super().__init__(visible(f"{message}\n  {remedy}" if remedy else message))

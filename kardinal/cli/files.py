@@ -1,7 +1,8 @@
-"""Reading the files that a command is given: regular ones of bounded size.
+"""Read the files that are named on the command line: only regular files, with a limit on their size.
 
-Manifests are looked at before they are trusted: those of a pull request, say. A link to `/dev/zero` in a directory of
-them would never end, and one to a file of the reader's would show its lines.
+`kardinal lint` checks manifests that are not trusted yet, for example of a pull request. A symbolic link to `/dev/zero`
+in their directory would be read without an end, and a link to a private file of the user would show its lines in
+errors.
 """
 
 from __future__ import annotations
@@ -20,19 +21,23 @@ __all__ = ["FILE_LIMIT", "MANIFEST_NAMES", "files_below", "read_file", "read_inp
 MANIFEST_NAMES = (".yaml", ".yml", ".json")
 
 FILE_LIMIT = 16 << 20
-"""Bytes of a file that is read."""
+"""The maximum size of a file in bytes."""
 
 _FILES_LIMIT = 10_000
-"""Files of one directory, and of those below it, that are read."""
+"""The maximum number of manifests in a directory and its subdirectories."""
 
 _ENTRIES_LIMIT = 1_000_000
-"""Entries of directories among which files are looked for."""
+"""The maximum number of entries in a directory and its subdirectories."""
 
 
 def read_file(path: Path) -> str:
-    """Return the text of a regular file of at most 16 MiB; `CommandError` for anything else, with the reason."""
+    """Return the text of a file.
+
+    Raises `CommandError` unless it is a readable regular file of at most 16 MiB, in UTF-8.
+    """
     try:
-        # A pipe without a writer would be waited for; a terminal must not become ours.
+        # O_NONBLOCK: opening a named pipe would wait for a writer. O_NOCTTY: a terminal must not become the controlling
+        # terminal of this process.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise CommandError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
@@ -45,16 +50,18 @@ def read_file(path: Path) -> str:
 
 
 def read_input() -> str:
-    """Return the text of standard input; at most 16 MiB."""
+    """Return the text of standard input. Raises `CommandError` beyond 16 MiB, or if it is not UTF-8."""
     return _text(sys.stdin.buffer, "standard input")
 
 
 def files_below(directory: Path) -> Iterator[Path]:
-    """Yield the manifests of a directory and of those below it, by name.
+    """Yield the manifests (`MANIFEST_NAMES`) in a directory and its subdirectories, sorted by path.
 
-    A link to what is outside the directory is an error: its text is not what was asked for.
+    Raises `CommandError` for a symbolic link to a file outside the directory, and for a directory with too many
+    entries.
     """
-    root, found = directory.resolve(), list[Path]()
+    root = directory.resolve()
+    found = list[Path]()
     entries = 0
     for parent, names, files in os.walk(directory):
         entries += len(names) + len(files)

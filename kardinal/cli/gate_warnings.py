@@ -1,30 +1,36 @@
-"""Warn of what a gate in a file says in vain, as far as the files tell; the controller does for those of a cluster."""
+"""Warn of parts of a PolicyGate in a file that have no effect; the controller warns of them in a cluster.
+
+The warnings are based on the files alone: they may have the Pipelines of the gate or not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kardinal.api import Pipeline, PolicyGate
-from kardinal.policy.evaluate import fault
-from kardinal.policy.matching import is_template
-from kardinal.policy.template_warnings import (
+from kardinal.promotion.api import Pipeline, PolicyGate
+from kardinal.promotion.policy.evaluate import fault
+from kardinal.promotion.policy.matching import is_template
+from kardinal.promotion.policy.template_warnings import (
     gate_warnings,
     ignored_fields,
     label_mistakes,
     name_warnings,
     namespace_warnings,
 )
-from kardinal.translation.soakless import asks_for_soak, firsts_held, soak_warning
+from kardinal.promotion.translation.soakless import asks_for_soak, firsts_held, soak_warning
 
 __all__ = ["warnings_of"]
 
 _POLICY_NAMESPACES: Final = ("platform-policies",)
-"""The policy namespaces of a controller that is given no others; a file does not name them."""
+"""The default policy namespaces of the controller, which are assumed because a file does not name them."""
 
 
 def warnings_of(gate: PolicyGate, pipelines: Sequence[Pipeline]) -> Iterator[tuple[str, str]]:
-    """Yield the field and the message of what the controller would warn of; `pipelines` are those of the files."""
+    """Yield the field and the message of each warning; `pipelines` are the Pipelines in the files.
+
+    Yields nothing for an invalid expression, which is an error and no warning.
+    """
     if fault(gate.spec.expression):
         return
     yield from ignored_fields(gate)
@@ -46,6 +52,9 @@ def warnings_of(gate: PolicyGate, pipelines: Sequence[Pipeline]) -> Iterator[tup
 
 
 def _may_have_pipeline(namespace: str, pipelines: Sequence[Pipeline]) -> bool:
-    """Return whether a namespace may have one of the Pipelines; those that name none are applied anywhere."""
+    """Return whether a namespace may have a Pipeline.
+
+    True if the gate or a Pipeline has no namespace, which is chosen by `kubectl apply`, and if there are no Pipelines.
+    """
     namespaces = {pipeline.metadata.namespace for pipeline in pipelines}
     return not namespace or not namespaces or "" in namespaces or namespace in namespaces

@@ -1,7 +1,7 @@
-"""Guesses from names: the provider of a repository from its host, the place of an environment from its name (pure).
+"""Guess the provider of a repository from its host, and the order of environments from their names (pure).
 
-A guess that is wrong costs a person a moment where it asks for a review, and an outage where it does not. So a name
-that is not known may be production.
+A wrong guess costs a moment if it asks for a review, and may cost an outage if it does not. So an environment with an
+unknown name is treated as if it could be production.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from enum import IntEnum
 from itertools import pairwise
 
-from kardinal.api.pipeline import ProviderName
-from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL, is_local_spelling
+from kardinal.promotion.api.pipeline import ProviderName
+from kardinal.tree.repository_url import InvalidRepositoryURL, RepositoryURL, is_local_spelling
 
-__all__ = ["Place", "knows_environment", "may_be_production", "place_of_environment", "provider_of"]
+__all__ = ["EnvironmentRank", "knows_environment", "may_be_production", "place_of_environment", "provider_of"]
 
 _HOSTS: Mapping[str, ProviderName] = {
     "github.com": "github",
@@ -23,11 +23,11 @@ _HOSTS: Mapping[str, ProviderName] = {
     "altssh.gitlab.com": "gitlab",
     "codeberg.org": "forgejo",
 }
-"""Hosts whose provider is known by their name."""
+"""The providers of well-known hosts."""
 
 
-class Place(IntEnum):
-    """The place of an environment before or behind others; `UNKNOWN` is beside staging."""
+class EnvironmentRank(IntEnum):
+    """The place of an environment in the order of a Pipeline; an unknown name comes right after staging."""
 
     DEVELOPMENT = 0
     TEST = 1
@@ -37,23 +37,25 @@ class Place(IntEnum):
     PRODUCTION = 5
 
 
-_WORDS: Mapping[Place, frozenset[str]] = {
-    Place.DEVELOPMENT: frozenset(("dev", "develop", "development", "local", "sandbox")),
-    Place.TEST: frozenset(("test", "testing", "qa", "int", "integration", "ci", "nonprod", "nonproduction")),
-    Place.STAGING: frozenset(("uat", "stage", "staging", "stg", "acceptance")),
-    Place.BEFORE_PRODUCTION: frozenset(("preprod", "preproduction", "canary")),
-    Place.PRODUCTION: frozenset(("prod", "production", "prd", "live")),
+_WORDS: Mapping[EnvironmentRank, frozenset[str]] = {
+    EnvironmentRank.DEVELOPMENT: frozenset(("dev", "develop", "development", "local", "sandbox")),
+    EnvironmentRank.TEST: frozenset(("test", "testing", "qa", "int", "integration", "ci", "nonprod", "nonproduction")),
+    EnvironmentRank.STAGING: frozenset(("uat", "stage", "staging", "stg", "acceptance")),
+    EnvironmentRank.BEFORE_PRODUCTION: frozenset(("preprod", "preproduction", "canary")),
+    EnvironmentRank.PRODUCTION: frozenset(("prod", "production", "prd", "live")),
 }
 _PRODUCTION = re.compile(r"(prod|production|prd|live)\d*")
-_NOT_PRODUCTION = {"non": Place.TEST, "not": Place.TEST, "no": Place.TEST, "pre": Place.BEFORE_PRODUCTION}
-"""Words that take the word for production behind them back."""
+_NOT_PRODUCTION = {
+    "non": EnvironmentRank.TEST,
+    "not": EnvironmentRank.TEST,
+    "no": EnvironmentRank.TEST,
+    "pre": EnvironmentRank.BEFORE_PRODUCTION,
+}
+"""Words that negate a following word for production: `non-prod`, `pre-prod`."""
 
 
 def provider_of(url: str) -> ProviderName | None:
-    """Return the provider of a repository; None where the name of its host does not tell.
-
-    `git@github.com:acme/gitops` → `github`.
-    """
+    """Return the provider of a repository, `git@github.com:acme/gitops` → `github`; None for an unknown host."""
     if is_local_spelling(url):
         return "local"
     try:
@@ -63,27 +65,30 @@ def provider_of(url: str) -> ProviderName | None:
     return _HOSTS.get(host.partition(":")[0])
 
 
-def place_of_environment(name: str) -> Place:
-    """Return the place that the name of an environment tells: `pre-prod` → `Place.BEFORE_PRODUCTION`."""
+def place_of_environment(name: str) -> EnvironmentRank:
+    """Return the place of an environment by its name: `pre-prod` → `Place.BEFORE_PRODUCTION`.
+
+    Of several known words in the name, the earliest place counts: `dev-canary` → `Place.DEVELOPMENT`.
+    """
     words = _words(name)
     for denial, production in pairwise(words):
         if denial in _NOT_PRODUCTION and _PRODUCTION.fullmatch(production):
             return _NOT_PRODUCTION[denial]
     if words == ["pre"]:
-        return Place.BEFORE_PRODUCTION
+        return EnvironmentRank.BEFORE_PRODUCTION
     found = [place for place, names in _WORDS.items() if any(word in names for word in words)]
     if any(_PRODUCTION.fullmatch(word) for word in words):
-        found.append(Place.PRODUCTION)
-    return min(found, default=Place.UNKNOWN)
+        found.append(EnvironmentRank.PRODUCTION)
+    return min(found, default=EnvironmentRank.UNKNOWN)
 
 
 def knows_environment(name: str) -> bool:
-    """Return whether a name is one that environments have."""
-    return place_of_environment(name) is not Place.UNKNOWN
+    """Return whether a name has a word that is common for environments: `prod-eu` has, `shop` has not."""
+    return place_of_environment(name) is not EnvironmentRank.UNKNOWN
 
 
 def may_be_production(name: str) -> bool:
-    """Return whether a change to an environment of this name may be one to production: `production-canary` is."""
+    """Return whether an environment of this name may be production: `production-canary` and unknown names may be."""
     words = _words(name)
     denied = {index + 1 for index, word in enumerate(words) if word in _NOT_PRODUCTION}
     named = any(_PRODUCTION.fullmatch(word) and index not in denied for index, word in enumerate(words))

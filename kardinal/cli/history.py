@@ -1,13 +1,15 @@
-"""`kardinal history`: what ran where, when, by whom, and how long that took."""
+"""`kardinal history`: past promotions with their version, environment, time, approvers and duration."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from kardinal.cli.errors import CommandError
 from kardinal.cli.output import age, one_line, print_table, print_value, span, state_text
-from kardinal.cli.promotions import Promotion, promotions
 from kardinal.cli.session import Session, cluster_command, output_option
+from kardinal.promotion.views.missing import unknown_environment
+from kardinal.promotion.views.promotions import PromotionAttempt, known_environments, promotions
 
 __all__ = ["history"]
 
@@ -25,15 +27,12 @@ async def history(session: Session, *, pipeline: str, environment: str | None, o
     """
     found = await session.pipeline(pipeline)
     bundles = await session.bundles(pipeline)
-    known = dict.fromkeys(entry.name for entry in found.spec.environments)
-    known |= dict.fromkeys(name for bundle in bundles for name in bundle.status.environments)
+    known = known_environments(found, bundles)
     if environment is not None and environment not in known:
-        raise CommandError(
-            f"Pipeline {pipeline} has no environment {environment}", remedy=f"It has: {', '.join(known)}"
-        )
+        raise unknown_environment(pipeline, environment, known)
     listed = promotions(bundles, environment=environment)
     if output != "table":
-        print_value([promotion.to_json() for promotion in listed], output)
+        print_value([_document(promotion) for promotion in listed], output)
         return
     print_table(
         ["ENVIRONMENT", "VERSION", "BUNDLE", "STATE", "AGE", "TOOK", "BY", "COMMIT", "PULL REQUEST"],
@@ -43,7 +42,23 @@ async def history(session: Session, *, pipeline: str, environment: str | None, o
     )
 
 
-def _row(promotion: Promotion) -> list[str]:
+def _document(promotion: PromotionAttempt) -> dict[str, Any]:
+    shown = ("state", "message", "startedAt", "promotedAt", "verifiedAt", "commit", "prURL", "evidence")
+    record = promotion.record.to_json()
+    found = {
+        "environment": promotion.environment,
+        "bundle": promotion.bundle.metadata.name,
+        "version": promotion.version,
+        "attempt": promotion.attempt,
+        "by": list(promotion.by),
+        "requestedBy": promotion.requested_by,
+        "seconds": promotion.took.total_seconds() if promotion.took is not None else None,
+        **{name: record.get(name) for name in shown},
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _row(promotion: PromotionAttempt) -> list[str]:
     record = promotion.record
     attempt = f" (attempt {promotion.attempt})" if promotion.attempt > 1 else ""
     return [

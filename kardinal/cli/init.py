@@ -1,4 +1,4 @@
-"""`kardinal init`: a Pipeline from eight lines, or from a repository that is there already."""
+"""`kardinal init`: create a Pipeline from a description of eight lines, or print one for an existing repository."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ from click.core import ParameterSource
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from kardinal.api import PIPELINE, POLICY_GATE, Pipeline, PolicyGate
-from kardinal.api.base import DnsLabel, Name, Url
-from kardinal.api.names import LABEL_BUNDLE
-from kardinal.api.pipeline import ProviderName
-from kardinal.api.repository_url import InvalidRepositoryURL
 from kardinal.cli.errors import CommandError
 from kardinal.cli.files import read_file
 from kardinal.cli.guesses import may_be_production, provider_of
@@ -26,10 +21,16 @@ from kardinal.cli.session import Session, chosen_namespace, cluster_command, clu
 from kardinal.extensions import load_extensions
 from kardinal.kube import AlreadyExists
 from kardinal.objects.suggestions import nearest
-from kardinal.policy.binding import places_of
-from kardinal.policy.matching import collect
-from kardinal.translation import Features
-from kardinal.translation.translate import validate
+from kardinal.promotion.api import Pipeline, PolicyGate
+from kardinal.promotion.api.base import DnsLabel, Name, Url
+from kardinal.promotion.api.names import LABEL_BUNDLE
+from kardinal.promotion.api.pipeline import ProviderName
+from kardinal.promotion.kinds import PIPELINE, POLICY_GATE
+from kardinal.promotion.policy.binding import places_of
+from kardinal.promotion.policy.matching import collect
+from kardinal.promotion.translation import Features
+from kardinal.promotion.translation.translate import validate
+from kardinal.tree.repository_url import InvalidRepositoryURL
 
 __all__ = ["init"]
 
@@ -62,7 +63,10 @@ class InitConfig(_Strict):
     git: GitConfig
     environments: Annotated[tuple[DnsLabel, ...], Field(min_length=1)] = ("dev", "staging", "prod")
     prod_approval: Literal["auto", "pr-review"] = "pr-review"
-    """The approval of the last environment, and of each whose name may be that of production."""
+    """The approval of the last environment, and of each environment whose name may mean production.
+
+    Defaults to `pr-review`. The other environments have `auto`.
+    """
 
 
 @click.command()
@@ -153,7 +157,10 @@ def _problem(location: tuple[int | str, ...], kind: str, message: str) -> str:
 
 
 def _provider(config: InitConfig) -> ProviderName:
-    """Return the provider that is named, or that the host tells; plain git only where no pull request is asked for."""
+    """Return the provider: `git.provider`, else the provider of the host, else `git`.
+
+    Raises `CommandError` instead of returning `git` if `prodApproval` needs pull requests.
+    """
     provider = config.git.provider or provider_of(config.git.url)
     if provider is None and config.prod_approval == "pr-review":
         raise CommandError(
@@ -191,7 +198,7 @@ def _pipeline(config: InitConfig, namespace: str) -> dict[str, Any]:
 
 
 def _check(pipeline: dict[str, Any], path: Path) -> None:
-    """Raise `CommandError` for a Pipeline that no Bundle could go through."""
+    """Raise `CommandError` if the Pipeline is invalid, with all problems."""
     try:
         made = Pipeline.model_validate(pipeline)
     except ValidationError as error:
@@ -207,7 +214,7 @@ def _check(pipeline: dict[str, Any], path: Path) -> None:
 
 
 async def _org_gates(session: Session, policy_namespace: str, made: Pipeline) -> set[str]:
-    """Return the names of the org gates that hold any environment of a Pipeline; none where its URL names nothing."""
+    """Return the names of the org gates that bind an environment of a Pipeline; none for an invalid repository URL."""
     templates = await session.client.list(POLICY_GATE, policy_namespace, labels=f"!{LABEL_BUNDLE}")
     gates = collect(
         map(PolicyGate.model_validate, templates.items),

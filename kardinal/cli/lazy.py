@@ -1,26 +1,24 @@
-"""Commands that are declared without being imported: `kardinal --help` lists them, and imports none."""
+"""Declare commands without importing them: `kardinal --help` lists all commands, and imports none."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
-__all__ = ["IMPORTING", "LazyCommand", "LazyGroup"]
-
-IMPORTING = "kardinal.importing"
-"""Key of the context's `meta`: a context manager of the entry point, inside which commands are imported."""
+__all__ = ["LazyCommand", "LazyGroup"]
 
 
 @dataclass(frozen=True, slots=True)
 class LazyCommand:
-    """A command of `kardinal`, which other packages register as an entry point of the group `kardinal.commands`.
+    """The declaration of a command, which is imported when the command is called.
 
-    `help` is the first paragraph of the command's own help text; a test compares them. `target` is "module:attribute".
+    Other packages register declarations as entry points of the group `kardinal.commands`. `target` is
+    "module:attribute", for example `kardinal.cli.init:init`. `help` is the first paragraph of the command's help text;
+    a test compares them.
     """
 
     name: str
@@ -28,7 +26,7 @@ class LazyCommand:
     help: str
 
     def load(self) -> click.Command:
-        """Import the command."""
+        """Import the command. Raises `click.ClickException` if `target` is not a click command."""
         module, _, attribute = self.target.partition(":")
         command = getattr(import_module(module), attribute)
         if not isinstance(command, click.Command):
@@ -36,22 +34,22 @@ class LazyCommand:
         return command
 
     def short_help(self, limit: int) -> str:
-        """Return what click would print of the command in a list, in at most `limit` characters."""
+        """Return the help text that click prints in a list of commands, of at most `limit` characters."""
         return click.Command(self.name, help=self.help).get_short_help_str(limit)
 
 
 class LazyGroup(click.Group):
-    """A group of declared commands: its help imports none, and a call imports one."""
+    """A group of declared commands: its help imports no command, and a call imports only the called command."""
 
     def declared(self) -> Mapping[str, LazyCommand]:
-        """Return the commands by name, in the order of the help."""
+        """Return the declarations by name, in the order of the help. Subclasses override it."""
         raise TypeError(f"{type(self).__name__} declares no commands")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.declared())
 
     def find(self, name: str) -> LazyCommand | None:
-        """Return the command of that name."""
+        """Return the declaration of that name; None if there is none."""
         return self.declared().get(name)
 
     def resolve_command(
@@ -65,13 +63,10 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         found = self.find(cmd_name)
-        if found is None:
-            return None
-        with ctx.meta.get(IMPORTING, nullcontext)():
-            return found.load()
+        return found.load() if found is not None else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands as click would, from their declarations."""
+        """Write the list of commands as click would, from their declarations."""
         declared = self.declared()
         limit = formatter.width - 6 - max(map(len, declared))
         with formatter.section("Commands"):

@@ -1,4 +1,4 @@
-"""`kardinal lint`: what is wrong with manifests, before they are applied and without a cluster."""
+"""`kardinal lint`: check manifests without a cluster, before they are applied."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from typing import Any, Final
 import click
 from pydantic import ValidationError
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, Bundle, Pipeline, PolicyGate
-from kardinal.api.base import Resource
-from kardinal.api.metric_check import METRIC_CHECK, MetricCheck
-from kardinal.api.subscription import SUBSCRIPTION, Subscription
-from kardinal.api.unknown_fields import unknown_fields
 from kardinal.cli.crd_rules import broken_rules
 from kardinal.cli.errors import CommandError
 from kardinal.cli.files import files_below, read_file, read_input
@@ -23,17 +18,26 @@ from kardinal.cli.manifests import Manifest, ManifestError, read_manifests
 from kardinal.cli.output import say
 from kardinal.extensions import ExtensionError, load_extensions
 from kardinal.objects.text import escaped
-from kardinal.policy.evaluate import fault
-from kardinal.translation import Features
-from kardinal.translation.translate import validate
-from kardinal.translation.validation import bundle_problems
+from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
+from kardinal.promotion.api.base import Resource
+from kardinal.promotion.api.metric_check import MetricCheck
+from kardinal.promotion.api.subscription import Subscription
+from kardinal.promotion.api.unknown_fields import unknown_fields
+from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, SUBSCRIPTION
+from kardinal.promotion.policy.evaluate import fault
+from kardinal.promotion.translation import Features
+from kardinal.promotion.translation.translate import validate
+from kardinal.promotion.translation.validation import bundle_problems, ignored_fields
 
 __all__ = ["lint"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One mistake: where it stands, and what to do about it. A warning is about what is accepted and has no effect."""
+class LintFinding:
+    """One complaint about a manifest, with its place, such as `pipeline.yaml:12`, and its field.
+
+    A warning is about a field that the API server accepts and that has no effect.
+    """
 
     place: str
     subject: str
@@ -48,7 +52,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A manifest with its resource; None where the shape is wrong."""
+    """A manifest with its resource, which is None if it does not match the model."""
 
     manifest: Manifest
     place: str
@@ -75,7 +79,9 @@ def lint(paths: tuple[Path, ...]) -> None:
         features = Features(registry=load_extensions().registry, allow_local_repositories=True)
     except ExtensionError as error:
         raise CommandError(str(error)) from None
-    findings, checked, named = list[Finding](), list[_Checked](), dict[tuple[str, ...], str]()
+    findings = list[LintFinding]()
+    checked = list[_Checked]()
+    named = dict[tuple[str, ...], str]()
     for place, text in _texts(paths):
         try:
             for manifest in read_manifests(text):
@@ -84,7 +90,7 @@ def lint(paths: tuple[Path, ...]) -> None:
                     checked.append(_Checked(manifest, place, resource))
                     findings += [*found, *_named_before(manifest, place, named)]
         except ManifestError as error:
-            findings.append(Finding(f"{place}:{error.line}", "not YAML", "", str(error)))
+            findings.append(LintFinding(f"{place}:{error.line}", "not YAML", "", str(error)))
     warnings = list(_warnings(checked))
     for finding in (*findings, *warnings):
         say(escaped(str(finding)), err=True)
@@ -101,7 +107,7 @@ def lint(paths: tuple[Path, ...]) -> None:
 
 
 def _texts(paths: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file; directories are searched for YAML and JSON."""
+    """Yield the name and the text of each file, of `-` (standard input), and of all YAML and JSON in directories."""
     for path in paths:
         if path == Path("-"):
             yield "standard input", read_input()
@@ -110,8 +116,11 @@ def _texts(paths: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
                 yield str(file), read_file(file)
 
 
-def _check(manifest: Manifest, place: str, features: Features) -> tuple[list[Finding], Resource | None]:
-    """Return what is wrong with one object, and the object where its shape is right; its meaning is checked then."""
+def _check(manifest: Manifest, place: str, features: Features) -> tuple[list[LintFinding], Resource | None]:
+    """Return the errors of one manifest, and its resource, which is None if it does not match the model.
+
+    The meaning, such as the order of environments, is checked only if the manifest matches the model.
+    """
     check = _CHECKS[manifest.kind]
     found = [
         (unknown.field, f"unknown field; {unknown.remedy}")
@@ -128,12 +137,15 @@ def _check(manifest: Manifest, place: str, features: Features) -> tuple[list[Fin
     return [_finding(manifest, place, field, message) for field, message in found], resource
 
 
-def _warnings(checked: Iterable[_Checked]) -> Iterator[Finding]:
-    """Yield what of the resources is accepted and has no effect."""
+def _warnings(checked: Iterable[_Checked]) -> Iterator[LintFinding]:
+    """Yield the warnings about all resources."""
     resources = [each.resource for each in checked]
     pipelines = [each for each in resources if isinstance(each, Pipeline)]
     for each in checked:
-        if isinstance(each.resource, PolicyGate):
+        if isinstance(each.resource, Pipeline):
+            for field, message in ignored_fields(each.resource):
+                yield _finding(each.manifest, each.place, field, message, is_warning=True)
+        elif isinstance(each.resource, PolicyGate):
             for field, message in warnings_of(each.resource, pipelines):
                 yield _finding(each.manifest, each.place, field, message, is_warning=True)
         elif each.manifest.kind in _STORED_ONLY:
@@ -141,21 +153,25 @@ def _warnings(checked: Iterable[_Checked]) -> Iterator[Finding]:
             yield _finding(each.manifest, each.place, "", message, is_warning=True)
 
 
-def _finding(manifest: Manifest, place: str, field: str, message: str, *, is_warning: bool = False) -> Finding:
+def _finding(manifest: Manifest, place: str, field: str, message: str, *, is_warning: bool = False) -> LintFinding:
     subject = f"{manifest.kind[1]}/{manifest.name}" if manifest.name else manifest.kind[1]
-    return Finding(f"{place}:{manifest.line(field)}", subject, field, message, is_warning)
+    return LintFinding(f"{place}:{manifest.line(field)}", subject, field, message, is_warning)
 
 
-def _named_before(manifest: Manifest, place: str, named: dict[tuple[str, ...], str]) -> Iterator[Finding]:
-    """Yield that an object has the name of one before it, which it would replace, and remember where it stands."""
+def _named_before(manifest: Manifest, place: str, named: dict[tuple[str, ...], str]) -> Iterator[LintFinding]:
+    """Yield an error if an earlier object has the same kind, namespace and name, and record the place of this one.
+
+    `named` has the place of the first object of each name. `kubectl apply` would replace that object by the later one.
+    """
     metadata = manifest.body.get("metadata")
     namespace = str(metadata.get("namespace", "")) if isinstance(metadata, dict) else ""
-    key, here = (*manifest.kind, namespace, manifest.name), f"{place}:{manifest.line('metadata.name')}"
+    key = (*manifest.kind, namespace, manifest.name)
+    here = f"{place}:{manifest.line('metadata.name')}"
     if not manifest.name:
         return
     if key in named:
         message = f"{named[key]} has one of this name already, which this one would replace; give each its own"
-        yield Finding(here, f"{manifest.kind[1]}/{manifest.name}", "metadata.name", message)
+        yield LintFinding(here, f"{manifest.kind[1]}/{manifest.name}", "metadata.name", message)
     named.setdefault(key, here)
 
 
@@ -179,13 +195,13 @@ def _gate(gate: Any, features: Features) -> Iterator[tuple[str, str]]:
 
 
 def _nothing(resource: Any, features: Features) -> Iterator[tuple[str, str]]:
-    """Yield nothing: all that can be wrong with a resource of this kind is its shape."""
+    """Yield no errors: a resource of this kind is checked against its model only."""
     yield from ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """How the objects of one kind are checked; problems are pairs of a field and a message."""
+    """The checks of one kind: its model, and a function that yields (field, message) of each further error."""
 
     model: type[Resource]
     problems: Callable[[Any, Features], Iterator[tuple[str, str]]]

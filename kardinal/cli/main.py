@@ -1,24 +1,29 @@
-"""The entry point. A command is imported when it is called, and `kardinal --help` imports none: each is declared.
+"""The entry point `kardinal`, with the declarations of its commands.
 
-Other packages declare commands by entry points of the group `kardinal.commands`. An entry point whose package is not
-installed is passed over: the images of the programs hold the metadata of the whole project and not all of its packages.
+A command is imported when it is called; `kardinal --help` imports none of them.
+
+Other packages declare commands by entry points of the group `kardinal.commands`:
+
+    [project.entry-points."kardinal.commands"]
+    local = "kardinal_local.commands:LOCAL"
+
+An entry point whose package is not installed is ignored, because the container images have the metadata of the whole
+project, but not all of its packages.
 
 Exit codes: 0 done, 1 failed, 2 called wrongly.
 """
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib.util import find_spec
 
 import click
 
-from kardinal.cli.lazy import IMPORTING, LazyCommand, LazyGroup
+from kardinal.cli.lazy import LazyCommand, LazyGroup
 from kardinal.cli.styles import visible
+from kardinal.objects.suggestions import nearest
 
 __all__ = ["main"]
 
@@ -88,10 +93,9 @@ _OWN = {
 }
 
 _GROUP = "kardinal.commands"
-_AUTHORITIES = "SSL_CERT_FILE"
 
 COMPLETING = "_KARDINAL_COMPLETE"
-"""The environment variable by which click's scripts for shells ask for completions."""
+"""The environment variable that is set when the shell script of `kardinal completion` requests completions."""
 
 
 class _Group(LazyGroup):
@@ -104,15 +108,16 @@ class _Group(LazyGroup):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            raise _with_near_options(error) from None
         except click.UsageError as error:
-            # It quotes what was typed, which a shell may have made of the names of files.
+            # The message quotes arguments, which may be file names with control characters that a shell has expanded.
             message = error.format_message()
             if visible(message) == message:
                 raise
             raise click.UsageError(visible(message), error.ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        ctx.meta[IMPORTING] = _quick_imports
         found = super().get_command(ctx, cmd_name)
         if found is not None and COMPLETING in os.environ:
             from kardinal.cli.completion import complete_names  # noqa: PLC0415 - asks an API server, which few do
@@ -121,8 +126,23 @@ class _Group(LazyGroup):
         return found
 
 
+def _with_near_options(error: click.NoSuchOption) -> click.UsageError:
+    """Return the error of an unknown option, which suggests only options with a similar name.
+
+    click compares the dashes as well, and so suggests --namespace for --message.
+    """
+    typed = error.option_name.lstrip("-")
+    near = [option for option in error.possibilities or () if nearest(typed, [option.lstrip("-")], cutoff=0.75)]
+    return click.UsageError(
+        visible(click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx).format_message()), error.ctx
+    )
+
+
 def _declared() -> dict[str, LazyCommand]:
-    """Return all commands by name: our own, then those of other packages."""
+    """Return the declarations of all commands by name: the commands of this package first.
+
+    Raises `click.ClickException` for an entry point that is not a `LazyCommand`.
+    """
     from importlib.metadata import entry_points  # noqa: PLC0415 - reads what is installed: 30 ms
 
     added = {}
@@ -135,27 +155,6 @@ def _declared() -> dict[str, LazyCommand]:
     return {**_OWN, **dict(sorted(added.items()))}
 
 
-@contextmanager
-def _quick_imports() -> Iterator[None]:
-    """Import a command without the trusted authorities of the machine and without collections of garbage.
-
-    aiohttp loads the authorities twice when it is imported, for 0.09 of the 0.35 s of CPU that the import takes; a
-    command trusts those that its kubeconfig names, which are read with it. A collection visits hundreds of modules that
-    make no garbage, for a tenth of the time. Both are switches of the process, so that they stand at its entry point.
-    """
-    before = os.environ.get(_AUTHORITIES)
-    os.environ[_AUTHORITIES] = os.devnull
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        if before is None:
-            del os.environ[_AUTHORITIES]
-        else:
-            os.environ[_AUTHORITIES] = before
-
-
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="kardinal", message="kardinal %(version)s")
 def main() -> None:
@@ -163,5 +162,3 @@ def main() -> None:
 
     Start with `kardinal demo`, which needs no cluster. Exit codes: 0 done, 1 failed, 2 called wrongly.
     """
-    # The last collection would visit all that was imported, for a tenth of a second, to free what ends anyway.
-    atexit.register(gc.freeze)

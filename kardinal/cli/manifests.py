@@ -1,7 +1,7 @@
-"""Read the manifests of files, each field with the line that it stands on.
+"""Read manifests from YAML, with the line of each field.
 
-A text is bounded before it is composed, and each document with what its aliases repeat: nine lists of nine aliases each
-are a gigabyte.
+The number of values is limited before the YAML is composed, and once more for each document with its aliases expanded:
+nine lists of nine aliases each, nested, expand to a gigabyte.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Any
 import yaml
 
 from kardinal.bounded import ForeignBytes, mebibytes
+from kardinal.bounded.loader import BoundedLoader
 from kardinal.cli.files import FILE_LIMIT
-from kardinal.steps.yaml_text import YamlSyntaxError, check_bounds
+from kardinal.edits.yaml.yaml_text import YamlSyntaxError, check_bounds
 
 __all__ = ["Manifest", "ManifestError", "read_manifests"]
 
 _VALUES_LIMIT = 500_000
-"""Values of a text; and of a document, with those that aliases repeat."""
+"""The maximum number of values in a text, and in each document with its aliases expanded."""
 
 FOREIGN = ForeignBytes(
     "files and directories that `kardinal lint` and `init` are given",
@@ -38,7 +39,7 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
 class ManifestError(ValueError):
-    """A text that is no YAML; `line` counts from one."""
+    """The text is not valid YAML, or too large; `line` is the line of the error, from 1."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -47,24 +48,27 @@ class ManifestError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One document of a file."""
+    """One document of a file, with the positions of its fields."""
 
     body: dict[str, Any]
     _root: yaml.Node
 
     @property
     def kind(self) -> tuple[str, str]:
-        """Return apiVersion and kind; empty where they are missing."""
+        """Return apiVersion and kind, for example `("kardinal.io/v1alpha1", "Pipeline")`; empty if missing."""
         return str(self.body.get("apiVersion") or ""), str(self.body.get("kind") or "")
 
     @property
     def name(self) -> str:
-        """Return the name of the object; empty where it has none."""
+        """Return `metadata.name`; empty if it is missing."""
         metadata = self.body.get("metadata")
         return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
     def line(self, field: str) -> int:
-        """Return the line of a field such as `spec.environments[0].path`, or of what is nearest above it."""
+        """Return the line of a field such as `spec.environments[0].path`, from 1.
+
+        If the field is missing, the line of its nearest existing parent is returned.
+        """
         node = self._root
         found = node.start_mark.line
         for index, name in _STEP.findall(field):
@@ -76,8 +80,8 @@ class Manifest:
 
 
 def read_manifests(text: str) -> Iterator[Manifest]:
-    """Yield the objects of a text; documents that are no mappings are passed over. Raises `ManifestError`."""
-    loader = yaml.CSafeLoader(text)
+    """Yield the documents of a text that are mappings. Raises `ManifestError` for invalid YAML or too many values."""
+    loader = BoundedLoader(text)
     try:
         check_bounds(text, _VALUES_LIMIT)
         while loader.check_node():
@@ -101,7 +105,10 @@ def read_manifests(text: str) -> Iterator[Manifest]:
 
 
 def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """Return the values in a node, each as often as it is repeated; without an end for one that contains itself."""
+    """Return the number of values in a node with its aliases expanded.
+
+    A node that contains itself counts more than `_VALUES_LIMIT`. `known` caches the numbers by the id of the node.
+    """
     if id(node) not in known:
         known[id(node)] = _VALUES_LIMIT + 1
         known[id(node)] = 1 + sum(_size(part, known) for part in _parts(node))

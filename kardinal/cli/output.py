@@ -1,7 +1,7 @@
-"""Printing: tables for people, JSON and YAML for programs. Colour only on a terminal, and never with NO_COLOR.
+"""Print tables for people, and JSON and YAML for programs. Colours are used only on a terminal without NO_COLOR.
 
-Everything that a command prints goes through `say`, which shows control characters instead of writing them. On a
-terminal a table fits its width (`kardinal.cli.table`); elsewhere a row is one line, for programs that read lines.
+Commands print everything by `say`, which escapes control characters. On a terminal, a table is wrapped to its width
+(`kardinal.cli.table`); elsewhere each row is one line, for programs that read lines.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _STATE_STYLES: dict[str, dict[str, Any]] = {
 
 @cache
 def console() -> Console:
-    """Return what the live view of the demo is drawn on."""
+    """Return the rich console that live views are drawn on."""
     from rich.console import Console  # noqa: PLC0415 - a tenth of the time of every other command
 
     return Console(highlight=False, soft_wrap=True)
@@ -76,42 +76,47 @@ def console() -> Console:
 def print_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str, prose: Collection[str] = ()
 ) -> None:
-    """Print aligned columns, or `empty` (what to do when there is nothing) when there are no rows.
+    """Print a table with aligned columns; without rows, print `empty` on standard error.
 
-    `prose` names the columns whose text may be wrapped on a narrow terminal.
+    `empty` tells the user what to do, for example how to create the first Bundle. `prose` names the columns whose text
+    may be wrapped on a narrow terminal; defaults to none.
     """
     if not rows:
         say(empty, err=True)
         return
-    titles, cells = [styled(header, bold=True) for header in headers], [list(map(visible, row)) for row in rows]
+    titles = [styled(header, bold=True) for header in headers]
+    cells = [list(map(visible, row)) for row in rows]
     for line in laid_out(titles, cells, width=width(), prose=prose):
         say(line)
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print lines of a command, on standard error with `err`; of their control characters only our styles count."""
+    """Print text with its control characters escaped, except those of `styled`; on standard error with `err`."""
     click.echo(for_terminal(text), err=err, nl=nl)
 
 
 def width() -> int | None:
-    """Return the columns of the terminal; None where the output is none."""
+    """Return the number of columns of the terminal; None if standard output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def plain_text(markdown: str) -> str:
-    """Return Markdown of ours for a terminal: without HTML, and with the characters that its entities stand for."""
-    text = re.sub(r"<summary>(.*?)</summary>", r"\1:", markdown)
+    """Return Markdown that kardinal has generated as plain text: without HTML tags, and with HTML entities resolved."""
+    text = markdown.replace("<summary>", "").replace("</summary>", ":")
     text = re.sub(r"(?m)^(</?details>|<!--.*-->)\n?", "", text)
     return "\n".join(map(escaped, unescape(text).replace("\u200b", "").strip().splitlines()))
 
 
 def one_line(text: str) -> str:
-    """Return a message of other people as one line that writes nothing else to this terminal."""
+    """Return a text of others as one line, with its control characters escaped."""
     return escaped(" ".join(text.split()))
 
 
 def styled(text: str, **style: Any) -> str:
-    """Return `text` in a style where colours can be seen and are wanted; None for a colour is no style."""
+    """Return `text` in a style of `click.style`, such as `fg="red"`; unchanged if colours are off.
+
+    Colours are off unless standard output is a terminal, and with NO_COLOR or TERM=dumb. A value of None is ignored.
+    """
     style = {name: value for name, value in style.items() if value is not None}
     if not style or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
@@ -119,13 +124,13 @@ def styled(text: str, **style: Any) -> str:
 
 
 def print_documents(documents: Sequence[Any], output: str) -> None:
-    """Print a list of resources, as `kubectl get -o json|yaml` prints one."""
+    """Print resources as a List, like `kubectl get -o json` or `-o yaml`; `output` is `json` or `yaml`."""
     listing = {"apiVersion": "v1", "kind": "List", "items": [without_managed_fields(each) for each in documents]}
     print_value(listing, output)
 
 
 def without_managed_fields(document: Any) -> Any:
-    """Return a resource without the field of its metadata that is for API servers alone."""
+    """Return a resource without `metadata.managedFields`."""
     metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
     return {**document, "metadata": metadata}
 
@@ -140,12 +145,12 @@ def print_value(value: Any, output: str) -> None:
 
 
 def state_text(state: str) -> str:
-    """Return a state in its colour."""
+    """Return a state in its colour: `Verified` in green, for example."""
     return styled(state, **_STATE_STYLES.get(state, {}))
 
 
 def age(moment: datetime | None) -> str:
-    """How long ago, in the largest unit, as kubectl writes it."""
+    """Return the time since `moment` in its largest unit, like kubectl: `5m`; empty for None."""
     return span(datetime.now(UTC) - moment) if moment else ""
 
 

@@ -1,21 +1,17 @@
-"""`kardinal pause` and `resume`: a freeze gate, and the holds of rollbacks, that agents ask before they touch Git.
+"""`kardinal pause` and `resume`: create and delete the freeze of a Pipeline, and delete the holds of rollbacks.
 
-A gate is the whole mechanism: no running process is told anything, and deleting it by hand resumes just as well.
+Freeze and hold are PolicyGates that agents check before every effect. The commands do nothing else, so deleting the
+PolicyGate with kubectl resumes the Pipeline as well.
 """
 
 from __future__ import annotations
 
-import getpass
-from contextlib import suppress
-
 import click
 
-from kardinal.api import POLICY_GATE
-from kardinal.api.names import LABEL_PIPELINE, LABEL_TYPE, TYPE_FREEZE, freeze_name, label_value
-from kardinal.cli.holds import find_hold, holds_of
 from kardinal.cli.output import one_line, say
 from kardinal.cli.session import Session, cluster_command
-from kardinal.kube import AlreadyExists, NotFound
+from kardinal.promotion.requests import end_hold, freeze, unfreeze
+from kardinal.promotion.views.reading import holds_of
 
 __all__ = ["pause", "resume"]
 
@@ -26,20 +22,7 @@ __all__ = ["pause", "resume"]
 @cluster_command
 async def pause(session: Session, *, pipeline: str, reason: str | None) -> None:
     """Hold every promotion of a Pipeline at its next safe point."""
-    await session.pipeline(pipeline)
-    gate = {
-        "apiVersion": POLICY_GATE.api_version,
-        "kind": POLICY_GATE.kind,
-        "metadata": {
-            "name": freeze_name(pipeline),
-            "namespace": session.namespace,
-            "labels": {LABEL_PIPELINE: label_value(pipeline), LABEL_TYPE: TYPE_FREEZE},
-        },
-        "spec": {"expression": "false", "message": reason or f"{pipeline} was paused by {getpass.getuser()}"},
-    }
-    try:
-        await session.client.create(POLICY_GATE, gate, field_manager="kardinal-cli")
-    except AlreadyExists:
+    if not await freeze(session.requester, pipeline, reason):
         say(f"Pipeline {pipeline} is paused already")
         return
     say(f"Pipeline {pipeline} paused")
@@ -57,25 +40,14 @@ async def resume(session: Session, *, pipeline: str, environment: str | None) ->
     """
     await session.pipeline(pipeline)
     if environment is not None:
-        await _end_hold(session, pipeline, environment)
+        ended = await end_hold(session.requester, pipeline, environment)
+        of = f"{environment} of Pipeline {pipeline}"
+        say(f"{of} takes Bundles again" if ended else f"{of} is not held")
         return
-    try:
-        await session.client.delete(POLICY_GATE, freeze_name(pipeline), session.namespace)
-    except NotFound:
-        say(f"Pipeline {pipeline} is not paused")
-    else:
+    if await unfreeze(session.requester, pipeline):
         say(f"Pipeline {pipeline} resumed")
-    for held, gate in await holds_of(session, pipeline):
+    else:
+        say(f"Pipeline {pipeline} is not paused")
+    for held, gate in holds_of(await session.reader.gates(session.namespace), pipeline):
         say(f"{held} is held: {one_line(gate['spec'].get('message') or 'since a rollback')}")
         say(f"  to let Bundles get there again: kardinal resume {pipeline} --env {held}{session.option}")
-
-
-async def _end_hold(session: Session, pipeline: str, environment: str) -> None:
-    hold = await find_hold(session, pipeline, environment)
-    if hold is None:
-        say(f"{environment} of Pipeline {pipeline} is not held")
-        return
-    with suppress(NotFound):
-        metadata = hold["metadata"]
-        await session.client.delete(POLICY_GATE, metadata["name"], session.namespace, uid=metadata["uid"])
-    say(f"{environment} of Pipeline {pipeline} takes Bundles again")

@@ -1,4 +1,4 @@
-"""`kardinal plan`: the diff, the message and the pull request that each environment would get."""
+"""`kardinal plan`: show the diff, the commit message and the pull request that each environment would get."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 import click
 
-from kardinal.api import Bundle, Pipeline
-from kardinal.api.bundle import Artifacts
-from kardinal.api.new_bundle import NewBundle
 from kardinal.cli.create import read_image
 from kardinal.cli.plans import planned, print_plan, uncreated
 from kardinal.cli.session import Session, cluster_command, output_option
+from kardinal.promotion.api import Bundle, Pipeline
+from kardinal.promotion.api.bundle import Artifacts
+from kardinal.promotion.api.new_bundle import NewBundle
 
 __all__ = ["plan"]
 
 CHANGES = 3
-"""The exit code for an environment that would change, where it is asked for."""
+"""The exit code with `--exit-code` if an environment would change."""
 
 
 @click.command()

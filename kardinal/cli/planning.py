@@ -1,4 +1,4 @@
-"""Compute what a promotion into one environment would change, as the agent would, and without it."""
+"""Compute the change of a promotion into one environment as the agent would, but without an agent."""
 
 from __future__ import annotations
 
@@ -7,32 +7,36 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.pipeline import Git
 from kardinal.cli.checkout import CallerRepositories
+from kardinal.edits.images import ImageChange
 from kardinal.extensions import Extensions
 from kardinal.git import FIND_DEPTH, NO_COMMIT, BranchNotFound, Repository
-from kardinal.git.edit_sources import Address, EditSources, find_commit
 from kardinal.git.inputs import with_inputs
 from kardinal.git.names import branch_ref
 from kardinal.objects.errors import KardinalError
-from kardinal.policy.soak import healthy_times
-from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
-from kardinal.steps.declaration import PlannedStep, Role, Surroundings
-from kardinal.steps.edit import Tree
-from kardinal.steps.images import ImageChange
-from kardinal.steps.pins import images_by_tag, pinned
-from kardinal.steps.pull_request_text import Proposal, body, title
-from kardinal.steps.rendering import Renderer
-from kardinal.steps.sequence import planned
-from kardinal.steps.sequence_values import foreseen, foreseen_input
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.pipeline import Git
+from kardinal.promotion.policy.soak import healthy_times
+from kardinal.promotion.sources.edit_sources import Address, EditSources, find_commit
+from kardinal.promotion.steps.commit_plan import commit_message, edit_of, image_changes_of
+from kardinal.promotion.steps.declaration import PlannedStep, Role, Surroundings
+from kardinal.promotion.steps.pins import images_by_tag, pinned
+from kardinal.promotion.steps.pull_request_text import PullRequestFacts, body, title
+from kardinal.promotion.steps.sequence import planned
+from kardinal.promotion.steps.sequence_values import foreseen, foreseen_input
+from kardinal.rendering.renderer import Renderer
+from kardinal.tree.edit import Tree
 
 __all__ = ["Planned", "Planner", "own_address"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The promotion into one environment; `error` is why there would be none."""
+    """The planned promotion into one environment.
+
+    `files` and `diff` are the change, `message` is the commit message, `pull_request` its title and body. `error` is
+    the reason why the promotion would fail, else empty.
+    """
 
     environment: str
     approval: str
@@ -42,8 +46,19 @@ class Planned:
     message: str = ""
     pull_request: tuple[str, str] | None = None
     note: str = ""
-    """The difference between the plan and the promotion to come, in words."""
+    """A sentence about a difference between the plan and the later promotion, or empty."""
     error: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The effect of the promotion, such as "a commit on main changes 1 file"."""
+        if self.error:
+            return f"cannot be promoted: {self.error}"
+        if not self.files:
+            return f"nothing to change on {self.branch}"
+        how = "a pull request to" if self.pull_request else "a commit on"
+        count = len(self.files)
+        return f"{how} {self.branch} changes {count} {'file' if count == 1 else 'files'}"
 
     def document(self) -> dict[str, Any]:
         document = {
@@ -62,9 +77,10 @@ class Planned:
 
 
 def own_address(git: Git, bundle: Bundle, steps: Iterable[PromotionStep]) -> Address:
-    """Return the Pipeline's repository with every branch that the promotions of a Bundle read.
+    """Return the address of the Pipeline's repository with every branch that the promotions of a Bundle read.
 
-    Of a configuration, what has landed is read from the history.
+    The depth is one commit. For a Bundle with a configuration commit it is `FIND_DEPTH`, because the configuration that
+    has landed is read from the history.
     """
     branches = dict.fromkeys([git.branch, *(step.spec.target_branch for step in steps)])
     depth = 1 if bundle.spec.artifacts.git_commit is None else FIND_DEPTH
@@ -74,7 +90,11 @@ def own_address(git: Git, bundle: Bundle, steps: Iterable[PromotionStep]) -> Add
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The commits that a promotion starts from, and its sequence as it would run on them."""
+    """The commits that a promotion starts from, and its sequence with the outputs of its first steps inserted.
+
+    `base` is the head of the branch that is written to, `source` the head of the source branch if that is another
+    branch, and `inputs` are the commits of inputs by the name of their step.
+    """
 
     base: str
     source: str | None
@@ -83,7 +103,7 @@ class _Opened:
 
 
 class Planner:
-    """Plans the promotions of one Bundle; `own` is the Pipeline's repository."""
+    """Plans the promotions of one Bundle; `own` is the address of the Pipeline's repository."""
 
     def __init__(
         self,
@@ -101,7 +121,7 @@ class Planner:
         self._renderer = renderer
 
     async def plan(self, step: PromotionStep) -> Planned:
-        """Return what the promotion into one environment would be."""
+        """Return the plan of the promotion of one PromotionStep; an error is returned in it, and not raised."""
         spec = step.spec
         bundle = pinned(self._bundle, spec.update, spec.steps)
         place = Planned(
@@ -135,8 +155,9 @@ class Planner:
         )
 
     async def _open(self, step: PromotionStep, bundle: Bundle, repository: Repository) -> _Opened:
-        """Do what the steps do that open something."""
-        spec, sequence = step.spec, list(planned(step.spec.steps, self._extensions.steps))
+        """Find the commits that the steps with the roles OPEN and INPUT, such as `git-clone`, would open."""
+        spec = step.spec
+        sequence = list(planned(step.spec.steps, self._extensions.steps))
         source = (await repository.head(spec.git.branch)).commit
         base = await _head(repository, spec.target_branch) if spec.branch is not None else source
         commits = {"commit": base, "source": source} if spec.branch is not None else {"commit": base}
@@ -156,18 +177,18 @@ class Planner:
     async def _proposal(
         self, step: PromotionStep, bundle: Bundle, repository: Repository, opened: _Opened, around: Surroundings
     ) -> tuple[str, str] | None:
-        """Return title and body of the pull request; None where there would be none."""
+        """Return title and body of the pull request; None if the sequence opens no pull request."""
         if not any(entry.declaration.role is Role.PROPOSE for entry in opened.sequence):
             return None
         changes: dict[str, Sequence[ImageChange]] = {}
 
         def compare(tree: Tree) -> dict[str, bytes | None]:
-            # As an edit without changes: it may be of a branch that is not there yet.
+            # This is passed to `plan` as an edit without changes, because the branch may not exist yet.
             changes.update(image_changes_of(tree, step, bundle, opened.sequence, around))
             return {}
 
         await with_inputs(lambda: repository.plan(opened.base, compare))
-        proposal = Proposal(
+        proposal = PullRequestFacts(
             pipeline=step.spec.pipeline,
             environment=step.spec.environment,
             bundle=bundle,
@@ -183,7 +204,7 @@ class Planner:
 
 
 def _unknown_digests(bundle: Bundle, step: PromotionStep) -> str:
-    """Say which images are shown by their tags and will be written by digest."""
+    """Return a note about images that the plan shows by tag, and the promotion writes by digest; else empty."""
     unknown = images_by_tag(bundle, step.spec.update, step.spec.steps)
     if not unknown:
         return ""

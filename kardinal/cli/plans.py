@@ -1,4 +1,7 @@
-"""The plan of one Bundle, computed and printed: of `kardinal plan`, and of `kardinal create bundle --dry-run`."""
+"""Compute and print the plan of one Bundle, for `kardinal plan` and `kardinal create bundle --dry-run`.
+
+Note the difference: `planning` computes the plan of one environment, this module the plan of all of them.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +12,34 @@ from pathlib import Path
 
 import click
 
-from kardinal.api import Bundle, Pipeline, PromotionStep
-from kardinal.api.image import bundle_title
-from kardinal.api.repository_url import RepositoryURL
 from kardinal.cli.checkout import caller_repositories
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value, say, styled
 from kardinal.cli.planning import Planned, Planner, own_address
 from kardinal.cli.session import Session
 from kardinal.extensions import load_extensions
-from kardinal.git import Credentials
-from kardinal.git.edit_sources import Address
-from kardinal.git.rendering import ProgramRenderer, RendererOptions
+from kardinal.git import GitCredentials
 from kardinal.git.secret_credentials import credentials_of
 from kardinal.git.secret_hosts import refused_host
 from kardinal.kube import NotFound
 from kardinal.objects import SECRET, JsonObject
 from kardinal.objects.errors import KardinalError
-from kardinal.translation import Features
-from kardinal.translation.preview import preview
+from kardinal.promotion.api import Bundle, Pipeline, PromotionStep
+from kardinal.promotion.api.image import bundle_title
+from kardinal.promotion.sources.edit_sources import Address
+from kardinal.promotion.translation import Features
+from kardinal.promotion.translation.preview import preview
+from kardinal.rendering.programs import ProgramRenderer, RendererOptions
+from kardinal.tree.repository_url import RepositoryURL
 
 __all__ = ["planned", "print_plan", "uncreated"]
 
 _NO_UID = "00000000-0000-0000-0000-000000000000"
-"""In the trailers of a Bundle that does not exist."""
+"""The uid in the commit trailers of a Bundle that does not exist."""
 
 
 def uncreated(manifest: JsonObject) -> Bundle:
-    """Return the Bundle of a manifest that is not created."""
+    """Return a Bundle for a manifest that is not created in the cluster."""
     return Bundle.model_validate({**manifest, "metadata": {**manifest["metadata"], "uid": _NO_UID}})
 
 
@@ -49,7 +52,13 @@ async def planned(
     checkouts: tuple[Path, ...] = (),
     use_secret: bool = False,
 ) -> list[Planned]:
-    """Return what the promotions of a Bundle would be; with `environment` that one alone. Raises `CommandError`."""
+    """Return the planned promotions of a Bundle.
+
+    `environment` limits them to one environment; defaults to all of the route. `checkouts` are clones that are read in
+    place of their repositories; defaults to none. `use_secret` reads repositories with the Secret that the Pipeline
+    names, and not with the user's own git; defaults to False. Raises `CommandError`, for example for an unknown
+    environment.
+    """
     extensions = load_extensions()
     try:
         features = Features(registry=extensions.registry, allow_local_repositories=True)
@@ -68,7 +77,7 @@ async def planned(
 
 
 def print_plan(pipeline: str, bundle: Bundle, results: Sequence[Planned], output: str) -> None:
-    """Print a plan, and raise the exit code 1 where an environment cannot be promoted."""
+    """Print a plan, and exit with code 1 if a promotion in it would fail."""
     if output != "table":
         environments = [result.document() for result in results]
         print_value({"pipeline": pipeline, "bundle": bundle.metadata.name, "environments": environments}, output)
@@ -88,8 +97,11 @@ def _chosen(steps: Sequence[PromotionStep], environment: str | None, pipeline: s
     return chosen
 
 
-async def _credentials(session: Session, address: Address) -> Credentials | None:
-    """Return what the Secret of a repository holds; None for one that needs none."""
+async def _credentials(session: Session, address: Address) -> GitCredentials | None:
+    """Return the credentials in the Secret of a repository; None for a local repository or one without a Secret.
+
+    Raises `CommandError` if the Secret does not exist, or is not meant for the host.
+    """
     url = RepositoryURL.parse(address.url, allow_local=True)
     if address.secret is None or not url.host:
         return None
@@ -105,7 +117,7 @@ async def _credentials(session: Session, address: Address) -> Credentials | None
 def _print(pipeline: str, bundle: Bundle, results: Sequence[Planned]) -> None:
     say(f"PLAN: {pipeline} {bundle_title(bundle.spec.artifacts)} (Bundle {bundle.metadata.name})")
     for result in results:
-        say(f"\n{result.environment}: {_sentence(result)}")
+        say(f"\n{result.environment}: {result.sentence}")
         if result.note:
             say(f"    {result.note}")
         if result.error or not result.files:
@@ -115,16 +127,6 @@ def _print(pipeline: str, bundle: Bundle, results: Sequence[Planned]) -> None:
         if result.pull_request:
             name, text = result.pull_request
             say(f"Pull request: {name}\n\n{_indented(text)}")
-
-
-def _sentence(result: Planned) -> str:
-    if result.error:
-        return f"cannot be promoted: {result.error}"
-    if not result.files:
-        return f"nothing to change on {result.branch}"
-    how = "a pull request to" if result.pull_request else "a commit on"
-    count = len(result.files)
-    return f"{how} {result.branch} changes {count} {'file' if count == 1 else 'files'}"
 
 
 def _indented(text: str) -> str:

@@ -1,22 +1,18 @@
-"""`kardinal policy`: what the gates of a cluster hold, and what they do not."""
+"""`kardinal policy`: list the paths that gates bind, and the paths that no gate binds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 import click
 
-from kardinal.api import PIPELINE, POLICY_GATE, Pipeline, PolicyGate
-from kardinal.api.names import LABEL_BUNDLE
-from kardinal.api.repository_url import InvalidRepositoryURL, repository_key
 from kardinal.cli.output import print_table, print_value, say
 from kardinal.cli.session import Session, cluster_command, output_option
-from kardinal.kube import Forbidden
-from kardinal.objects import JsonObject
 from kardinal.objects.text import escaped
-from kardinal.policy.coverage import CoveredPath, Writer, coverage
+from kardinal.promotion.policy.coverage import CoveredPath, Writer
+from kardinal.promotion.views.coverage import read_coverage
 
 __all__ = ["policy"]
 
@@ -43,62 +39,15 @@ async def show_coverage(session: Session, *, policy_namespaces: str, output: str
     Without -n of all namespaces, or of the context's where you may not read all. What cannot be read is named.
     """
     organisation = tuple(filter(None, map(str.strip, policy_namespaces.split(","))))
-    notes: list[str] = []
-    pipelines, everywhere = await _pipelines(session, notes)
-    namespaces = {*organisation, *(pipeline.metadata.namespace for pipeline in pipelines)}
-    gates = await _gates(session, sorted(namespaces), notes, everywhere=everywhere)
-    found = coverage(_valid(pipelines, notes), gates, policy_namespaces=organisation)
+    found = await read_coverage(
+        session.reader, session.namespace, everywhere=not session.chosen, policy_namespaces=organisation
+    )
     if output != "table":
-        print_value({"paths": [_document(path) for path in found], "notes": notes}, output)
+        print_value({"paths": [_document(path) for path in found.paths], "notes": list(found.notes)}, output)
         return
-    _print(found)
-    for note in notes:
+    _print(found.paths)
+    for note in found.notes:
         say(f"Note: {escaped(note)}.", err=True)
-
-
-async def _pipelines(session: Session, notes: list[str]) -> tuple[list[Pipeline], bool]:
-    """Return the Pipelines that can be read, and whether they are those of all namespaces."""
-    if not session.chosen:
-        try:
-            return [Pipeline.model_validate(item) for item in (await session.client.list(PIPELINE)).items], True
-        except Forbidden:
-            notes.append(f"you may not list the Pipelines of all namespaces, so these are of {session.namespace}")
-    found = await session.client.list(PIPELINE, session.namespace)
-    return [Pipeline.model_validate(item) for item in found.items], False
-
-
-async def _gates(
-    session: Session, namespaces: Sequence[str], notes: list[str], *, everywhere: bool
-) -> list[PolicyGate]:
-    """Return the gate templates of these namespaces that can be read."""
-    templates = f"!{LABEL_BUNDLE}"
-    found: list[JsonObject] = []
-    if everywhere:
-        try:
-            found = (await session.client.list(POLICY_GATE, labels=templates)).items
-        except Forbidden:
-            everywhere = False
-    if not everywhere:
-        for namespace in namespaces:
-            try:
-                found += (await session.client.list(POLICY_GATE, namespace, labels=templates)).items
-            except Forbidden:
-                notes.append(f"you may not list the PolicyGates of {namespace}: any of them are missing here")
-    return [PolicyGate.model_validate(item) for item in found]
-
-
-def _valid(pipelines: Iterable[Pipeline], notes: list[str]) -> list[Pipeline]:
-    """Return the Pipelines whose repository can be compared; the others write to nothing."""
-    found = []
-    for pipeline in pipelines:
-        try:
-            repository_key(pipeline.spec.git.url)
-        except InvalidRepositoryURL as error:
-            metadata = pipeline.metadata
-            notes.append(f"Pipeline {metadata.namespace}/{metadata.name} writes to nothing: {error.message}")
-        else:
-            found.append(pipeline)
-    return found
 
 
 def _document(path: CoveredPath) -> dict[str, Any]:

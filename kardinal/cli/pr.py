@@ -1,12 +1,10 @@
-"""`kardinal pr`: review the pull requests of provider `local`, which live inside the bare repository itself."""
+"""`kardinal pr`: review the pull requests of provider `local`, which are stored in the bare repository itself."""
 
 from __future__ import annotations
 
 import asyncio
 import getpass
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -14,18 +12,17 @@ from typing import Any
 
 import click
 
-from kardinal.api import PIPELINE
 from kardinal.cli.errors import CommandError
 from kardinal.cli.merging import check_merge
 from kardinal.cli.output import age, one_line, plain_text, print_table, print_value, say, state_text
 from kardinal.cli.ranges import WholeNumber
 from kardinal.cli.session import connect, explained, output_option
-from kardinal.git import GitRunner, Repositories
 from kardinal.kube import KubeError
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.text import escaped
-from kardinal.runtime.clock import SystemClock
-from kardinal.scm import PullRequest, PullRequests, local_pull_requests
+from kardinal.promotion.kinds import PIPELINE
+from kardinal.promotion.requests import open_pull_requests
+from kardinal.scm import PullRequest, PullRequests
 
 __all__ = ["pr"]
 
@@ -49,7 +46,7 @@ def _repository_command(function: Callable[..., Awaitable[None]]) -> Callable[..
 
         async def run() -> None:
             url = _absolute(repo) if repo else await _pipeline_repository(*where)
-            async with _pull_requests(url, allow_bypassing_hooks=bypass) as pulls:
+            async with open_pull_requests(url, allow_bypassing_hooks=bypass) as pulls:
                 await function(_Desk(pulls, url, where, named=repo is not None), **options)
 
         try:
@@ -64,13 +61,13 @@ def _repository_command(function: Callable[..., Awaitable[None]]) -> Callable[..
 
 @dataclass(frozen=True, slots=True)
 class _Desk:
-    """The pull requests of a repository, and where its Pipeline may be found."""
+    """The pull requests of a repository, its URL, and the kubeconfig, context and namespace of its Pipeline."""
 
     pulls: PullRequests
     url: str
     where: tuple[Path | None, str | None, str | None]
     named: bool
-    """Whether the repository was named, and not found by its Pipeline."""
+    """Whether the repository was named on the command line; otherwise it was read from the Pipeline."""
 
 
 @pr.command("list")
@@ -154,27 +151,6 @@ def _summary(pull: PullRequest) -> dict[str, Any]:
         "head": pull.head,
         "base": pull.base,
     }
-
-
-@asynccontextmanager
-async def _pull_requests(url: str, *, allow_bypassing_hooks: bool) -> AsyncIterator[PullRequests]:
-    runner = GitRunner(workers=1)
-    try:
-        with tempfile.TemporaryDirectory(prefix="kardinal-pr-") as cache:
-            repositories = Repositories(
-                Path(cache),
-                runner=runner,
-                clock=SystemClock(),
-                allow_local=True,
-                allow_bypassing_hooks=allow_bypassing_hooks,
-            )
-            try:
-                repository = repositories.open(url)
-                yield local_pull_requests(repository, clock=SystemClock())
-            finally:
-                await repositories.close()
-    finally:
-        runner.close()
 
 
 def _absolute(repository: str) -> str:

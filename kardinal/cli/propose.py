@@ -1,4 +1,4 @@
-"""`kardinal init --from`: read a repository, and print the Pipeline that fits it with what was guessed."""
+"""`kardinal init --from`: read a repository, and print Pipelines for its applications with the guesses made."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from pathlib import Path
 
 import yaml
 
-from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL
 from kardinal.cli.checkout import ask_git, open_checkout
 from kardinal.cli.errors import CommandError
 from kardinal.cli.guesses import provider_of
 from kardinal.cli.output import say
-from kardinal.cli.scan import Origin, Proposal, propose
+from kardinal.cli.scan import Origin, PipelineDraft, propose
 from kardinal.git.checkouts import Checkout
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.text import escaped
+from kardinal.tree.repository_url import InvalidRepositoryURL, RepositoryURL
 
 __all__ = ["print_proposals"]
 
 
 _SHORT_SSH = re.compile(r"[\w.-]+@[\w.-]+:(?!//)")
-"""The beginning of `git@github.com:acme/gitops`, which is no path of this machine."""
+"""The beginning of `git@github.com:acme/gitops`, which is a URL and no local path."""
 
 
 def print_proposals(source: str, namespace: str) -> None:
-    """Print a Pipeline for each application of a repository, and on standard error what was guessed."""
+    """Print a Pipeline for each application of a repository, and the guesses on standard error.
+
+    `source` is the URL or the local directory of the repository. Raises `CommandError` if no application is found.
+    """
     try:
         proposals = asyncio.run(_proposals(source, namespace))
     except KardinalError as error:
@@ -57,7 +60,7 @@ def _directory(source: str) -> Path:
     return directory
 
 
-async def _proposals(source: str, namespace: str) -> list[Proposal]:
+async def _proposals(source: str, namespace: str) -> list[PipelineDraft]:
     if source.startswith("file://") or ("://" not in source and not _SHORT_SSH.match(source)):
         directory = await asyncio.to_thread(_directory, source)
         return await _read(directory, namespace, url=None)
@@ -70,8 +73,11 @@ async def _proposals(source: str, namespace: str) -> list[Proposal]:
         return await _read(Path(copy), namespace, url=source)
 
 
-async def _read(directory: Path, namespace: str, *, url: str | None) -> list[Proposal]:
-    """Return the Pipelines of what is checked out; without `url` they name where that was cloned from, or itself."""
+async def _read(directory: Path, namespace: str, *, url: str | None) -> list[PipelineDraft]:
+    """Return the proposals for the commit that is checked out in a directory.
+
+    The Pipelines have the repository `url`; defaults to the remote `origin` of the clone, else to the directory itself.
+    """
     async with open_checkout(directory) as (repository, checkout):
         named = url or _origin_of(checkout) or directory.as_uri()
         origin = Origin(named, checkout.branch or "main", provider_of(named), namespace)
@@ -79,7 +85,7 @@ async def _read(directory: Path, namespace: str, *, url: str | None) -> list[Pro
 
 
 def _origin_of(checkout: Checkout) -> str:
-    """Return the URL that a work tree was cloned from; empty for a repository of its own, or where it is no URL."""
+    """Return the URL of the remote `origin`; empty for a bare repository, without the remote, or for an invalid URL."""
     if checkout.bare:
         return ""
     listed = checkout.remotes.get("origin", "")
@@ -90,5 +96,5 @@ def _origin_of(checkout: Checkout) -> str:
     return listed
 
 
-def _yaml(proposal: Proposal) -> str:
+def _yaml(proposal: PipelineDraft) -> str:
     return yaml.dump(proposal.manifest, Dumper=yaml.CSafeDumper, sort_keys=False)

@@ -1,4 +1,4 @@
-"""Whole numbers within bounds, which are said in words."""
+"""Whole numbers on the command line, with a range that help and errors describe in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["WholeNumber"]
 
 
 class WholeNumber(click.IntRange):
-    """A number on the command line; `0<=x<=9` is `from 0 to 9` in its help and its errors."""
+    """A parameter type for whole numbers; help and errors write `from 0 to 9` in place of click's `0<=x<=9`."""
 
     name = "whole number"
 

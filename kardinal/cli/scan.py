@@ -1,8 +1,9 @@
 """Guess the Pipelines of a GitOps repository from its kustomizations (pure).
 
-A directory with a kustomization that no other one refers to is an environment. Those that differ only in the name of an
-environment in their path are one application: `environments/*`, `overlays/*`, `apps/shop/*`, `*/shop`. What is written
-is a proposal that a person reads, so whatever was guessed is said, and so is whatever could not be.
+A directory with a kustomization that no other kustomization refers to is an environment, if its name or its parent
+directory tells so. Directories whose paths differ only in the name of the environment are one application:
+`environments/*`, `overlays/*`, `apps/shop/*`, `*/shop`. A person reads the result, so a proposal lists the guesses, and
+the facts that could not be guessed.
 """
 
 from __future__ import annotations
@@ -13,27 +14,27 @@ from dataclasses import dataclass, field
 from itertools import count, groupby
 from typing import Any, Protocol
 
-from kardinal.api import PIPELINE
-from kardinal.api.image import ImageReference, ImageReferenceError
-from kardinal.api.names import slug
 from kardinal.cli.guesses import knows_environment, may_be_production, place_of_environment
-from kardinal.steps.edit import EditError, Tree
-from kardinal.steps.kustomize.layers import Accumulated, Layers, fields_of
-from kardinal.steps.kustomize.manifests import Unreadable, Volume, documents, mapping, text_of
+from kardinal.edits.kustomize.layers import Accumulated, Layers, fields_of
+from kardinal.edits.kustomize.manifests import UnreadableManifest, Volume, documents, mapping, text_of
+from kardinal.objects.image_reference import ImageReference, ImageReferenceError
+from kardinal.promotion.api.names import slug
+from kardinal.promotion.kinds import PIPELINE
+from kardinal.tree.edit import EditError, Tree
 
-__all__ = ["Origin", "Proposal", "Walkable", "propose"]
+__all__ = ["Origin", "PipelineDraft", "Walkable", "propose"]
 
 _FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _WORKLOADS = frozenset(["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"])
 _NAMELESS = frozenset(["*", "apps", "environments", "envs", "kustomize", "overlays"])
-"""Segments of a path that name no application."""
+"""Segments of a path that are no names of applications."""
 
 _PARENTS = frozenset(["environment", "environments", "env", "envs", "overlays", "stages"])
-"""Directories in which each directory is an environment."""
+"""Names of directories whose subdirectories are environments."""
 _BASES = frozenset(["base", "bases", "common", "shared"])
-"""Names of what environments have in common."""
+"""Names of directories that environments share, which are no environments."""
 _MOST = 500
-"""Kustomizations that are read."""
+"""The maximum number of kustomizations that are read."""
 
 
 class Walkable(Tree, Protocol):
@@ -44,7 +45,10 @@ class Walkable(Tree, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The repository that was read: as a Pipeline names it, its provider where that is known, and its branch."""
+    """The repository that is read, as the Pipelines name it; `provider` is None if the host is unknown.
+
+    `namespace` is the namespace of the Pipelines.
+    """
 
     url: str
     branch: str
@@ -53,8 +57,13 @@ class Origin:
 
 
 @dataclass(slots=True)
-class Proposal:
-    """A Pipeline with what was guessed for it and what could not be."""
+class PipelineDraft:
+    """A Pipeline that is proposed for one application.
+
+    `guessed` has a sentence for each guess, `unknown` one for each fact that could not be guessed. `images` are the
+    repositories of the container images. Note the difference: in the glossary, a proposal is a branch with its pull
+    request.
+    """
 
     name: str
     manifest: dict[str, Any] = field(default_factory=dict)
@@ -69,15 +78,15 @@ class _Overlay:
     environment: str
     namespace: str
     workloads: Sequence[tuple[str, str]]
-    """Kind and name of what runs there."""
+    """Kind and name of each workload, for example `("Deployment", "shop")`."""
     images: Sequence[str]
     problems: Sequence[str]
     uses: Sequence[str]
-    """The other directories that take part."""
+    """The other directories that the kustomization reads, such as its base."""
 
 
-def propose(tree: Walkable, origin: Origin) -> list[Proposal]:
-    """Return a Pipeline for each application; none where there is no kustomization that stands for an environment."""
+def propose(tree: Walkable, origin: Origin) -> list[PipelineDraft]:
+    """Return a proposal for each application; empty if no kustomization is an environment."""
     paths = sorted(set(_kustomized(tree)))[:_MOST]
     overlays = [_read(tree, path) for path in paths]
     bases = {used for overlay in overlays for used in overlay.uses}
@@ -112,16 +121,18 @@ def _kustomization(tree: Tree, path: str) -> Mapping[str, Any]:
     try:
         content = tree.read(path)
         return mapping(next(iter(documents(content or b"", Volume())), None))
-    except (Unreadable, EditError):
+    except (UnreadableManifest, EditError):
         return {}
 
 
 def _read(tree: Tree, path: str) -> _Overlay:
-    """Return what one kustomization renders, as far as it can be told without running anything."""
-    layers, found, problems = Layers(tree), Accumulated(), list[str]()
+    """Return the workloads and images of one kustomization, as far as they are known without running kustomize."""
+    layers = Layers(tree)
+    found = Accumulated()
+    problems = list[str]()
     try:
         found = layers.kustomization(path, before_images=lambda _: None)
-    except (Unreadable, EditError) as error:
+    except (UnreadableManifest, EditError) as error:
         problems.append(str(error))
     except RecursionError:
         problems.append("the manifests are nested too deeply")
@@ -151,13 +162,16 @@ def _repository(text: str) -> str:
 
 
 def _environment(path: str) -> str:
-    """Return the segment of a path that names an environment: the last that is known as one, else the last."""
+    """Return the segment of a path that names the environment: `apps/prod/shop` → `prod`.
+
+    It is the last segment that is known as an environment, else the last segment.
+    """
     segments = path.split("/")
     return next((segment for segment in reversed(segments) if knows_environment(segment)), segments[-1])
 
 
 def _is_environment(overlay: _Overlay) -> bool:
-    """Return whether a directory is an environment by its name, or because it lies where environments do."""
+    """Return whether a directory is an environment, by its own name or the name of its parent directory."""
     above, name, _ = overlay.path.rpartition(overlay.environment)
     if not name or overlay.environment in _BASES:
         return False
@@ -165,15 +179,15 @@ def _is_environment(overlay: _Overlay) -> bool:
 
 
 def _application(overlay: _Overlay) -> str:
-    """Return the path with a star in place of the environment."""
+    """Return the path with a star in place of the environment: `apps/prod/shop` → `apps/*/shop`."""
     segments = overlay.path.split("/")
     index = len(segments) - 1 - segments[::-1].index(overlay.environment)
     return "/".join((*segments[:index], "*", *segments[index + 1 :]))
 
 
-def _proposal(name: str, key: str, overlays: Sequence[_Overlay], origin: Origin) -> Proposal:
+def _proposal(name: str, key: str, overlays: Sequence[_Overlay], origin: Origin) -> PipelineDraft:
     ordered = sorted(overlays, key=lambda overlay: (place_of_environment(overlay.environment), overlay.environment))
-    proposal = Proposal(name)
+    proposal = PipelineDraft(name)
     proposal.images = list(dict.fromkeys(image for overlay in ordered for image in overlay.images))
     entries = [_entry(proposal, overlay, ordered, origin) for overlay in ordered]
     proposal.manifest = {
@@ -187,7 +201,7 @@ def _proposal(name: str, key: str, overlays: Sequence[_Overlay], origin: Origin)
 
 
 def _name(key: str, overlays: Sequence[_Overlay], origin: Origin) -> str:
-    """Return the name of the only workload, else of the directory, else of the repository."""
+    """Return the name of an application: of its only workload, else of the directory, else of the repository."""
     names = {name for overlay in overlays for _, name in overlay.workloads}
     if len(names) == 1:
         return slug(names.pop())
@@ -197,7 +211,10 @@ def _name(key: str, overlays: Sequence[_Overlay], origin: Origin) -> str:
 
 
 def _unique(names: Mapping[str, str]) -> dict[str, str]:
-    """Return a name for each group; those that share one get the directories in which they differ behind it."""
+    """Return unique names by key; applications with the same name get the differing directories appended.
+
+    `{"eu/shop/*": "shop", "us/shop/*": "shop"}` → `{"eu/shop/*": "shop-eu", "us/shop/*": "shop-us"}`.
+    """
     counts = Counter(names.values())
     found: dict[str, str] = {}
     for key, name in names.items():
@@ -211,7 +228,7 @@ def _unique(names: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _git(proposal: Proposal, origin: Origin) -> dict[str, Any]:
+def _git(proposal: PipelineDraft, origin: Origin) -> dict[str, Any]:
     git = {"url": origin.url, "branch": origin.branch, "provider": origin.provider or "git"}
     if origin.provider is None:
         proposal.unknown.append(
@@ -225,7 +242,7 @@ def _git(proposal: Proposal, origin: Origin) -> dict[str, Any]:
     return git
 
 
-def _entry(proposal: Proposal, overlay: _Overlay, ordered: Sequence[_Overlay], origin: Origin) -> dict[str, Any]:
+def _entry(proposal: PipelineDraft, overlay: _Overlay, ordered: Sequence[_Overlay], origin: Origin) -> dict[str, Any]:
     name = slug(overlay.environment)
     entry: dict[str, Any] = {"name": name, "path": overlay.path}
     ranks = sorted({place_of_environment(each.environment) for each in ordered})
@@ -244,8 +261,11 @@ def _entry(proposal: Proposal, overlay: _Overlay, ordered: Sequence[_Overlay], o
     return entry
 
 
-def _resource(proposal: Proposal, overlay: _Overlay, environment: str) -> dict[str, str]:
-    """Return where the workload is that proves the promotion, as far as it differs from the defaults."""
+def _resource(proposal: PipelineDraft, overlay: _Overlay, environment: str) -> dict[str, str]:
+    """Return `health.resource` of an environment: name and namespace of its Deployment, unless they are the defaults.
+
+    The defaults are the name of the Pipeline and the name of the environment.
+    """
     resource = {}
     names = [name for kind, name in overlay.workloads if kind == "Deployment"]
     if len(names) == 1 and names[0] != proposal.name:
@@ -260,7 +280,7 @@ def _resource(proposal: Proposal, overlay: _Overlay, environment: str) -> dict[s
     return resource
 
 
-def _explain(proposal: Proposal, key: str, ordered: Sequence[_Overlay]) -> None:
+def _explain(proposal: PipelineDraft, key: str, ordered: Sequence[_Overlay]) -> None:
     ranked = groupby(ordered, key=lambda overlay: place_of_environment(overlay.environment))
     names = " -> ".join(" and ".join(slug(each.environment) for each in same) for _, same in ranked)
     proposal.guessed.append(f"environments and their order, from the directories {key}: {names}")

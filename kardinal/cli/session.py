@@ -1,9 +1,9 @@
-"""The options, the client and the errors of every command that talks to an API server."""
+"""The options, the API client and the error messages of all commands that need an API server."""
 
 from __future__ import annotations
 
 import asyncio
-import math
+import getpass
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import click
 
-from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.cli.errors import CommandError
 from kardinal.kube import ApiError, Client, ConfigError, Forbidden, KubeError, NotFound, Unauthorized, load_connection
-from kardinal.objects import BUNDLE, PIPELINE, JsonObject
+from kardinal.objects.errors import KardinalError
+from kardinal.promotion.views.api_reader import ApiReader
 
 if TYPE_CHECKING:
-    from kardinal.api import Bundle, Pipeline
+    from kardinal.promotion.api import Bundle, Pipeline
+    from kardinal.promotion.requests import Requester
 
 __all__ = [
     "TABLES",
@@ -30,17 +31,14 @@ __all__ = [
     "cluster_options",
     "connect",
     "explained",
-    "newest_first",
-    "no_bundle",
     "output_option",
     "table_option",
-    "unknown_bundle",
 ]
 
 P = ParamSpec("P")
 
 TABLES = ("table", "wide")
-"""The outputs that are tables."""
+"""The values of `--output` that print a table."""
 
 _ENDS_WITH_REMEDY = (
     "Is the API server running? Check KUBECONFIG, or start one on this machine: kardinal local up --simulate"
@@ -49,7 +47,7 @@ _ENDS_WITH_REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A client and the namespace the command works in; `chosen` says that the caller named it."""
+    """The API client and the namespace of a command; `chosen`: the namespace was named by -n."""
 
     client: Client
     namespace: str
@@ -57,66 +55,41 @@ class Session:
 
     @property
     def option(self) -> str:
-        """Return the option that chooses this namespace, for a command that is shown; empty where none is needed."""
+        """Return the option to append to a suggested command: ` -n team-a`, or empty if -n was not given."""
         return f" -n {self.namespace}" if self.chosen else ""
 
+    @property
+    def reader(self) -> ApiReader:
+        """Return the reader for views, which has the permissions of the user."""
+        return ApiReader(self.client)
+
+    @property
+    def requester(self) -> Requester:
+        """Return the user of this machine as the person who makes requests."""
+        from kardinal.promotion.requests import Requester  # noqa: PLC0415 - as below
+
+        return Requester(client=self.client, namespace=self.namespace, by=getpass.getuser(), option=self.option)
+
     async def pipeline(self, name: str) -> Pipeline:
-        """Return a Pipeline; one that does not exist is an error that names those that do."""
-        from kardinal.api import Pipeline  # noqa: PLC0415 - a third of the time of a command that needs no model
+        """Return a Pipeline. Raises `NotThere`, with the names of the existing Pipelines in the remedy."""
+        from kardinal.promotion.views.reading import find_pipeline  # noqa: PLC0415 - it takes a third of the time of a command that needs no model
 
-        return Pipeline.model_validate(await self.stored_pipeline(name))
-
-    async def stored_pipeline(self, name: str) -> JsonObject:
-        """Return a Pipeline as the API server has it."""
-        try:
-            return await self.client.get(PIPELINE, name, self.namespace)
-        except NotFound as error:
-            known = [item["metadata"]["name"] for item in (await self.client.list(PIPELINE, self.namespace)).items]
-            remedy = f"There are: {', '.join(known)}" if known else "Create one: kardinal init -f kardinal.yaml"
-            raise CommandError(f"no Pipeline {name} in namespace {self.namespace}", remedy=remedy) from error
+        return await find_pipeline(self.reader, self.namespace, name)
 
     async def bundles(self, pipeline: str) -> list[Bundle]:
         """Return the Bundles of a Pipeline, newest first."""
-        from kardinal.api import Bundle  # noqa: PLC0415 - as above
+        from kardinal.promotion.views.reading import bundles_of  # noqa: PLC0415 - as above
 
-        found = await self.client.list(BUNDLE, self.namespace, labels=f"{LABEL_PIPELINE}={label_value(pipeline)}")
-        return newest_first(Bundle.model_validate(item) for item in found.items)
+        return await bundles_of(self.reader, self.namespace, pipeline)
 
     async def bundle(self, pipeline: str, name: str | None) -> Bundle:
-        """Return the Bundle called `name`, else the one that is under way, else the newest."""
-        bundles = await self.bundles(pipeline)
-        if name is not None:
-            for bundle in bundles:
-                if bundle.metadata.name == name:
-                    return bundle
-            raise unknown_bundle(pipeline, name)
-        if not bundles:
-            raise no_bundle(pipeline)
-        under_way = [bundle for bundle in bundles if not bundle.status.has_ended]
-        return (under_way or bundles)[0]
+        """Return the Bundle called `name`. Raises `NotThere` if there is none.
 
+        If `name` is None: the newest Bundle that has not ended, else the newest Bundle.
+        """
+        from kardinal.promotion.views.reading import find_bundle  # noqa: PLC0415 - as above
 
-def no_bundle(pipeline: str) -> CommandError:
-    return CommandError(
-        f"Pipeline {pipeline} has no Bundle yet",
-        remedy=f"Create one: kardinal create bundle {pipeline} --image REPOSITORY:TAG",
-    )
-
-
-def unknown_bundle(pipeline: str, name: str) -> CommandError:
-    return CommandError(
-        f"Pipeline {pipeline} has no Bundle {name}", remedy=f"List them: kardinal get bundles {pipeline}"
-    )
-
-
-def newest_first(bundles: Any) -> list[Bundle]:
-    """Return Bundles in one order everywhere; those of one second by their admission, new ones first."""
-
-    def age(bundle: Bundle) -> tuple[float, float, str]:
-        created, sequence = bundle.metadata.creation_timestamp, bundle.status.sequence
-        return created.timestamp() if created else 0.0, sequence or math.inf, bundle.metadata.name
-
-    return sorted(bundles, key=age, reverse=True)
+        return await find_bundle(self.reader, self.namespace, pipeline, name)
 
 
 @asynccontextmanager
@@ -127,7 +100,7 @@ async def connect(kubeconfig: Path | None, context: str | None, namespace: str |
 
 
 async def chosen_namespace(*, kubeconfig: Path | None, context: str | None, namespace: str | None) -> str:
-    """Return the namespace that a command would work in, without asking a server; `default` without a kubeconfig."""
+    """Return the namespace of a command without a request to the API server; `default` without a kubeconfig."""
     if namespace is not None:
         return namespace
     try:
@@ -138,7 +111,10 @@ async def chosen_namespace(*, kubeconfig: Path | None, context: str | None, name
 
 
 def _kubeconfig_of_plane() -> Path | None:
-    """Return that of `kardinal local up` at its default place, where no other kubeconfig is chosen."""
+    """Return the kubeconfig that `kardinal local up` writes by default, if it exists.
+
+    None if another kubeconfig takes precedence: KUBECONFIG, `~/.kube/config`, or the service account of a pod.
+    """
     chosen = os.environ.get("KUBECONFIG") or os.environ.get("KUBERNETES_SERVICE_HOST")
     if chosen or (Path.home() / ".kube" / "config").is_file():
         return None
@@ -148,7 +124,7 @@ def _kubeconfig_of_plane() -> Path | None:
 
 
 def cluster_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that choose an API server and a namespace."""
+    """Add the options --kubeconfig, --context and --namespace."""
     for option in (
         click.option(
             "--kubeconfig",
@@ -165,7 +141,10 @@ def cluster_options(function: Callable[..., None]) -> Callable[..., None]:
 def cluster_command(
     function: Callable[Concatenate[Session, P], Awaitable[None]],
 ) -> Callable[P, None]:
-    """Turn `async def command(session, …)` into a click callback with -n, --context and --kubeconfig."""
+    """Turn `async def command(session, …)` into a click callback with -n, --context and --kubeconfig.
+
+    A `KardinalError` of the command becomes a `CommandError`, Ctrl-C exit code 130.
+    """
 
     @cluster_options
     @wraps(function)
@@ -181,6 +160,8 @@ def cluster_command(
             asyncio.run(run())
         except KubeError as error:
             raise explained(error) from error
+        except KardinalError as error:
+            raise CommandError(error.message, remedy=error.remedy) from error
         except KeyboardInterrupt:
             raise click.exceptions.Exit(130) from None
 
@@ -199,7 +180,7 @@ def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def table_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option of a command that prints a table; `wide` is one with a column MESSAGE."""
+    """Add the option --output with `table`, `wide` (a table with a column MESSAGE), `json` and `yaml`."""
     return click.option(
         "-o",
         "--output",
@@ -220,7 +201,7 @@ def explained(error: KubeError) -> CommandError:
             )
         case Forbidden():
             return CommandError(error.message, remedy="Ask for a role that allows it, or choose another --context.")
-        # Where the whole group is unknown, the answer is plain text and gives no reason.
+        # For an unknown API group, the answer is plain text without a reason.
         case NotFound() if not error.reason or "could not find the requested resource" in error.message:
             return CommandError(
                 "this cluster does not know kardinal's resources", remedy="Install them: kubectl apply -f crds/"

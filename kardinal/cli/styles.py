@@ -1,7 +1,7 @@
-"""Text for a terminal: the colours are ours, and every other control character is shown instead of obeyed.
+"""Escape control characters in text for a terminal, except the colours that kardinal adds.
 
-Names, messages and errors are text of other people. A style is therefore no escape sequence before it is printed, but
-begins with a mark that is random in each process: no text of others can hold it.
+Names, messages and errors may hold escape sequences of others. So a style is not an escape sequence until it is
+printed; before, it begins with a mark that is random in each process, which others cannot forge.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LAYOUT: Final = "\n\t"
 
 
 def mark_style(text: str, **style: Any) -> str:
-    """Return `text` between the marks of a style, such as `fg="red"`."""
+    """Return `text` in a style of `click.style`, such as `fg="red"`, with marks in place of escape sequences."""
     begin, end = (each.replace("\x1b", _MARK) for each in click.style("\0", **style).split("\0"))
     return f"{begin}{text}{end}"
 
@@ -33,16 +33,16 @@ def without_styles(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Escape the characters that are not visible, except the ends of lines, tabs and the marks of styles."""
+    """Escape the characters that are not visible, except newlines, tabs and the marks of styles."""
     return _between_styles(text, f"{_MARK}[")
 
 
 def for_terminal(text: str) -> str:
-    """Return `text` as it is printed: its styles as escape sequences, and nothing else that a terminal obeys."""
+    """Return `text` for printing: the marks of styles become escape sequences, other control characters are escaped."""
     return _between_styles(text, "\x1b[")
 
 
 def _between_styles(text: str, begin: str) -> str:
-    """Escape what stands between the marks of styles, which become codes after `begin`."""
+    """Escape the text between the marks of styles, and write each mark as its SGR code after `begin`."""
     parts = enumerate(_STYLE.split(text))
     return "".join(f"{begin}{part}m" if index % 2 else escaped(part, kept=_LAYOUT) for index, part in parts)

@@ -1,7 +1,7 @@
-"""The layout of a table for a width (pure).
+"""Lay out a table for a given width (pure).
 
-Names, states and versions are what a person copies, so no cell of them is cut or left out: columns that do not fit
-beside the others continue on an indented line under their row. A column of prose is wrapped between words.
+People copy names, states and versions, so their cells are never truncated: columns that do not fit continue on an
+indented line below their row. Columns of prose, such as MESSAGE, are wrapped between words.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ __all__ = ["GAP", "INDENT", "laid_out", "text_width", "wrapped"]
 GAP = "   "
 INDENT = "    "
 _LEAST_PROSE = 24
-"""Columns below which prose is easier to read on a line of its own."""
+"""The width in columns below which a column of prose gets its own line."""
 
 Row = Sequence[str]
 
 
 def laid_out(headers: Row, rows: Sequence[Row], *, width: int | None, prose: Collection[str] = ()) -> list[str]:
-    """Return the lines of a table; `prose` names the columns that may be wrapped, `width` None is without an end."""
+    """Return the lines of a table.
+
+    `width` is in columns; None means no limit. `prose` names the columns that may be wrapped; defaults to none.
+    """
     table = [tuple(headers), *map(tuple, rows)]
     wide = [max(map(_cell_width, column)) for column in zip(*table, strict=True)]
     flexible = [index for index, header in enumerate(headers) if without_styles(header) in prose]
@@ -35,7 +38,10 @@ def laid_out(headers: Row, rows: Sequence[Row], *, width: int | None, prose: Col
 
 
 def wrapped(text: str, width: int | None) -> list[str]:
-    """Break a text between words into lines of at most `width` columns; a longer word has a line of its own."""
+    """Wrap a text between words into lines of at most `width` columns; None means no limit.
+
+    A word that is longer than `width` gets its own line.
+    """
     lines: list[str] = []
     for paragraph in text.splitlines() or [""]:
         if width is None or text_width(paragraph) <= width:
@@ -53,7 +59,7 @@ def wrapped(text: str, width: int | None) -> list[str]:
 
 
 def text_width(text: str) -> int:
-    """Return the columns that a line takes on a terminal."""
+    """Return the width of a line on a terminal in columns: wide East Asian characters take two."""
     plain = without_styles(text)
     if plain.isascii():
         return len(plain)
@@ -61,11 +67,15 @@ def text_width(text: str) -> int:
 
 
 def _share(wide: list[int], flexible: Sequence[int], table: Sequence[Row], width: int) -> bool:
-    """Narrow the columns of prose until all columns stand side by side; False where that leaves too little."""
+    """Narrow the columns of prose, in `wide`, so that all columns fit side by side.
+
+    Return False, and leave `wide` unchanged, if a column of prose would be narrower than `_LEAST_PROSE` or its longest
+    word, or if no column is prose.
+    """
     room = width - _total([columns for index, columns in enumerate(wide) if index not in flexible])
     room -= len(GAP) * len(flexible)
     narrow = {}
-    # The narrowest first: what it does not need is left for the others.
+    # The narrowest column comes first, so that the columns it does not need go to the others.
     for taken, index in enumerate(sorted(flexible, key=lambda column: wide[column])):
         columns = min(wide[index], room // (len(flexible) - taken))
         longest = max((text_width(word) for row in table for word in row[index].split()), default=0)
@@ -79,13 +89,17 @@ def _share(wide: list[int], flexible: Sequence[int], table: Sequence[Row], width
 
 
 def _groups(wide: list[int], flexible: Sequence[int], width: int) -> Iterator[list[int]]:
-    """Yield the columns of each line of a row: the first line, then the indented ones."""
+    """Yield the columns of each line of a row: of the first line, then of each indented line.
+
+    Columns of prose get their own lines; their width in `wide` is reduced to the width of such a line.
+    """
     group: list[int] = []
     room = width
     for index in (index for index in range(len(wide)) if index not in flexible):
         if group and _total([wide[each] for each in (*group, index)]) > room:
             yield group
-            group, room = [], width - len(INDENT)
+            group = []
+            room = width - len(INDENT)
         group.append(index)
     if group:
         yield group
@@ -95,7 +109,7 @@ def _groups(wide: list[int], flexible: Sequence[int], width: int) -> Iterator[li
 
 
 def _block(table: Sequence[Row], group: Sequence[int], wide: Sequence[int], *, indent: str) -> list[list[str]]:
-    """Return the lines of these columns, row by row; an indented line that would be empty is left out."""
+    """Return the lines of a group of columns for each row; empty indented lines are omitted."""
     block = []
     for row in table:
         cells = [wrapped(row[index], wide[index]) for index in group]

@@ -1,4 +1,4 @@
-"""`kardinal version`."""
+"""`kardinal version`: the versions of the command and of the programs in the cluster."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Final
 
 import click
 
-from kardinal.api.names import SYSTEM_NAMESPACE, VERSIONS
 from kardinal.cli.output import one_line, say
 from kardinal.cli.session import connect
 from kardinal.kube import Forbidden, KubeError, NotFound
 from kardinal.objects import CONFIG_MAP
 from kardinal.objects.text import cut
+from kardinal.promotion.api.names import SYSTEM_NAMESPACE, VERSIONS
 
 __all__ = ["version"]
 
 _CONTROLLER: Final = "controller"
 _UNKNOWN: Final = "unknown"
 _MOST: Final = 100
-"""Programs that are listed."""
+"""The maximum number of agents that are listed."""
 _LENGTH: Final = 64
-"""Characters of a name and of a version: every agent can write them."""
+"""The maximum length of a name and of a version, which every agent can write."""
 
 
 @click.command()
@@ -42,7 +42,10 @@ def version(*, context: str | None, kubeconfig: Path | None) -> None:
 
 
 async def _recorded(kubeconfig: Path | None, context: str | None) -> list[tuple[str, str]]:
-    """Return the programs of a cluster with their versions: the controller, then the agents by name."""
+    """Return the programs of a cluster with their versions: the controller, then the agents sorted by name.
+
+    If they cannot be read, the only entry is the controller with `unknown`, or with the error in place of a version.
+    """
     try:
         async with connect(kubeconfig, context, None) as session:
             stored = await session.client.get(CONFIG_MAP, VERSIONS, SYSTEM_NAMESPACE)

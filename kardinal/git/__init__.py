@@ -1,6 +1,17 @@
 """Git without a work tree: mirrors, edits in the object database, one writer per branch.
 
-A module is imported when a name of its is first used: the process that makes one transfer loads no more than that.
+    repository = repositories.open("https://github.com/acme/deploy", credentials, owner="team-a")
+    landed = await repository.land("main", edit, message)
+repositories, repository       the entry points: all repositories of a process, and the operations on one
+backend, local, mirror         a repository on this machine, and a mirror of a remote one
+transfers, program, ssh, redirects, meaning   fetches and pushes by `git`, and their errors
+landing, proposing, merging, discarding, base_merges, writer, turns   changes of branches
+objects, stored, tree, inputs  reading and building Git objects within limits
+history, ancestry, differences, diff, lines, merging_trees   comparing commits and texts
+refs, references, lockfile, watcher, file_events   the references of a local repository
+credentials, secret_credentials, secret_hosts, signing   Secrets, the hosts they are for, signatures
+
+A module is imported when one of its names is first used: the command line loads `options` without libgit2.
 """
 
 from __future__ import annotations
@@ -11,8 +22,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kardinal.git.bare import create_bare_repository
     from kardinal.git.cache import CACHE_SIZE
-    from kardinal.git.child import TransferLimits
-    from kardinal.git.credentials import Credentials
+    from kardinal.git.credentials import GitCredentials
     from kardinal.git.errors import (
         AuthenticationFailed,
         BranchLocked,
@@ -34,23 +44,25 @@ if TYPE_CHECKING:
     from kardinal.git.references import HeldRecord, References
     from kardinal.git.repositories import Repositories
     from kardinal.git.repository import NO_COMMIT, Repository
-    from kardinal.git.runner import BlockingCallOnLoop, GitRunner
+    from kardinal.git.runner import GitRunner
+    from kardinal.git.transfers import TransferLimits
     from kardinal.git.tree import TreeView
-    from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
+    from kardinal.git.values import BranchSubscription, ChangedFile, Commit, EditPlan, Head, Landed, Observer
 
 __all__ = [
     "CACHE_SIZE",
     "FIND_DEPTH",
     "NO_COMMIT",
     "AuthenticationFailed",
-    "BlockingCallOnLoop",
     "BranchLocked",
     "BranchNotFound",
-    "Change",
+    "BranchSubscription",
+    "ChangedFile",
     "Commit",
     "CommitNotFound",
-    "Credentials",
     "DamagedRepository",
+    "EditPlan",
+    "GitCredentials",
     "GitError",
     "GitRunner",
     "Head",
@@ -60,14 +72,12 @@ __all__ = [
     "MergeConflict",
     "ObjectsMissing",
     "Observer",
-    "Plan",
     "PushRejected",
     "RefMoved",
     "References",
     "Repositories",
     "Repository",
     "RepositoryUnreachable",
-    "Subscription",
     "TagNotFound",
     "TransferLimits",
     "TransferStopped",
@@ -79,8 +89,7 @@ __all__ = [
 _MODULES = {
     "bare": "create_bare_repository",
     "cache": "CACHE_SIZE",
-    "child": "TransferLimits",
-    "credentials": "Credentials",
+    "credentials": "GitCredentials",
     "errors": (
         "AuthenticationFailed BranchLocked BranchNotFound CommitNotFound DamagedRepository GitError "
         "InvalidBranchName MergeConflict ObjectsMissing PushRejected RefMoved RepositoryUnreachable TagNotFound "
@@ -90,9 +99,10 @@ _MODULES = {
     "references": "HeldRecord References",
     "repositories": "Repositories",
     "repository": "NO_COMMIT Repository",
-    "runner": "BlockingCallOnLoop GitRunner",
+    "runner": "GitRunner",
+    "transfers": "TransferLimits",
     "tree": "TreeView",
-    "values": "Change Commit Head Landed Observer Plan Subscription",
+    "values": "ChangedFile Commit Head Landed Observer EditPlan BranchSubscription",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -1,10 +1,11 @@
-"""Which addresses a Git host and its API may have, and which of them its words are passed on from.
+"""The addresses that a Git host and its API may have, and the hosts whose messages may be quoted.
 
-Who writes a Pipeline names a host, and the agent stands where its author may not: beside the metadata service of a
-cloud and the services of its own pod. Those addresses are no Git host. Private ones are, in most companies; but what
-answers there may be something else, whose words the author is not to read, so they are quoted where `--allow-git-hosts`
-lists the host. A name says nothing about an address, and two questions to DNS may have two answers: the connection is
-made to the addresses that were looked at, in every spelling that leads to IPv4.
+The author of a Pipeline names a host, and the agent can reach addresses that the author cannot: the metadata service of
+a cloud, and the services of its own pod. These addresses are refused. Private addresses are allowed, because most
+companies have their Git host there. But another service may answer at such an address, and the author must not read its
+messages; so they are quoted only if `--allow-git-hosts` lists the host. A name does not determine an address, and two
+DNS queries may have two answers. So the connection is made to the addresses that were checked, in every IPv6 notation
+that leads to an IPv4 address.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from kardinal.api.repository_url import DEFAULT_PORTS, RepositoryURL
 from kardinal.git.errors import AddressRefused, RepositoryUnreachable
 from kardinal.git.secret_hosts import host_allowed
+from kardinal.tree.repository_url import DEFAULT_PORTS, RepositoryURL
 
-__all__ = ["LOOPBACK", "NEAR", "Found", "HostAddresses", "kind_of", "literal"]
+__all__ = ["LOOPBACK", "NEAR", "CheckedHost", "HostAddresses", "kind_of", "literal"]
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -31,7 +32,7 @@ _PRIVATE = "an address that is not public"
 _METADATA = frozenset(
     map(ipaddress.ip_address, ("100.100.100.200", "168.63.129.16", "169.254.169.254", "192.0.0.192", "fd00:ec2::254"))
 )
-"""Metadata and host services of clouds, not all of which have an address of a link."""
+"""Metadata and host services of clouds, not all of which have a link-local address."""
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
@@ -39,8 +40,8 @@ _UNSPECIFIED = "an address that leads to this machine, or nowhere"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The addresses that a host has now, each of which was looked at, and whether its words may be passed on."""
+class CheckedHost:
+    """The checked addresses of a host. `quotable`: the messages of the host may be quoted."""
 
     host: str
     port: int
@@ -50,13 +51,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class HostAddresses:
-    """The rules of an agent. `loopback`: this machine is one of the hosts. `hosts`: those of `--allow-git-hosts`."""
+    """The rules of an agent. `loopback`: this machine may be a host. `hosts`: the patterns of `--allow-git-hosts`."""
 
     loopback: bool = False
     hosts: Sequence[str] = ()
 
     def check(self, addresses: Iterable[str], host: str) -> bool:
-        """Return whether words of a host (`host[:port]`) may be passed on; raises `AddressRefused`."""
+        """Return whether messages of `host` (`host[:port]`) may be quoted; raises `AddressRefused`."""
         listed = bool(self.hosts) and host_allowed(host, self.hosts)
         quotable = True
         for text in addresses:
@@ -70,10 +71,11 @@ class HostAddresses:
             quotable = quotable and (kind != _PRIVATE or listed)
         return quotable
 
-    def find(self, url: str) -> Found:
-        """Return the addresses of a repository's host; asks DNS. Raises `AddressRefused`, `RepositoryUnreachable`."""
+    def find(self, url: str) -> CheckedHost:
+        """Return the addresses of a repository's host, from DNS. Raises `AddressRefused`, `RepositoryUnreachable`."""
         parts = urlsplit(url)
-        name, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
+        name = parts.hostname or ""
+        port = parts.port or DEFAULT_PORTS[parts.scheme]
         try:
             answers = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
         except OSError:
@@ -81,11 +83,11 @@ class HostAddresses:
                 f"{url} can not be reached", remedy="Check the host name and the network", transient=True
             ) from None
         addresses = tuple(dict.fromkeys(str(answer[4][0]) for answer in answers))
-        return Found(name, port, addresses, self.check(addresses, RepositoryURL(text=url).host))
+        return CheckedHost(name, port, addresses, self.check(addresses, RepositoryURL(text=url).host))
 
 
 def literal(name: str) -> str | None:
-    """Return the address that a host name is; None for a name."""
+    """Return the normalized address if a host name is an IP address; None for a DNS name."""
     try:
         return str(ipaddress.ip_address(name.strip("[]")))
     except ValueError:
@@ -93,7 +95,7 @@ def literal(name: str) -> str | None:
 
 
 def kind_of(address: Address) -> str | None:
-    """Return what keeps an address from being public; None for a public one."""
+    """Return the reason why an address is not public, for example `a loopback address`; None for a public one."""
     address = _plain(address)
     if address in _METADATA or address.is_link_local:
         return NEAR
@@ -107,13 +109,13 @@ def kind_of(address: Address) -> str | None:
 
 
 def _plain(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address leads to, where it leads to one."""
+    """Return the IPv4 address that an IPv6 address is translated to, if there is one."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
     if inner is None and (address in _NAT64 or (address in _COMPATIBLE and int(address) > 1)):
         inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     if address in _LOCAL_NAT64:
-        # Where a network puts the address into its own prefix is not known.
+        # The position of the IPv4 address in such a prefix depends on the network, so it is unknown.
         return ipaddress.IPv6Address("::")
     return inner if inner is not None else address

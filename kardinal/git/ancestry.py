@@ -1,11 +1,12 @@
-"""Which commits lead to which: what is contained in a branch, and where two lines of commits meet.
+"""Ancestry of commits: whether a branch contains a commit, and where two lines of commits meet.
 
-libgit2 answers the same, but reads every commit on the way whatever its size, and holds the interpreter while it does.
-Here a commit is read by `Staging`, which looks at its size first, and the walk ends at a depth.
+libgit2 can answer the same, but it reads every commit on the way, whatever its size, and holds the GIL meanwhile. Here
+commits are read by `Staging`, which checks the size first, and the walk has a maximum depth.
 
-Both lines are followed back, the newest commit first, and paint what they reach. What both have reached is common, and
-everything behind it is stale; the walk ends when only stale commits are left. Time stamps choose the order: with those
-of clocks that are wrong `contains` is right, and the others may take a commit for common too late, as in Git.
+Both lines are followed back, newest commit first, and mark the commits that they reach. A commit reached by both is
+common, and everything behind it is stale; the walk ends when only stale commits are left. Timestamps determine the
+order. With wrong timestamps `contains` is still right, but the other functions may notice too late that a commit is
+common, as in Git.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ from kardinal.git.objects import Staging
 __all__ = ["contains", "merge_base", "only_in"]
 
 _DEPTH = 200_000
-"""Commits of a walk."""
+"""The most commits of a walk."""
 _BYTES = 256 << 20
-"""Bytes of all commits of a walk."""
+"""The total size of all commits of a walk, in bytes."""
 
-_ONE, _OTHER, _STALE = 1, 2, 4
+_ONE = 1
+_OTHER = 2
+_STALE = 4
 _COMMON = _ONE | _OTHER
 
 _PARENT = re.compile(rb"parent ([0-9a-f]{40})\n")
-_TIME = re.compile(rb"^committer .*> (-?\d{1,18}) [+-]\d+$", re.MULTILINE)
+_TIME = re.compile(rb"^committer .*> (-?\d+) [+-]\d+$", re.MULTILINE)
+_DIGITS = 18
+"""Characters of a time that are read; a longer one is later, or earlier, than all others in any case."""
 _TREE_LINE = len("tree \n") + 40
 
 
@@ -41,7 +46,7 @@ def contains(staging: Staging, tip: str, oid: str) -> bool:
 
 
 def merge_base(staging: Staging, one: str, other: str) -> str | None:
-    """Return a commit that both have and none of their other common ones descends from; None where there is none."""
+    """Return the best common ancestor of two commits: one that no other common ancestor descends from; or None."""
     if one == other:
         return one
     walk = _Walk(staging, one, other)
@@ -50,7 +55,7 @@ def merge_base(staging: Staging, one: str, other: str) -> str | None:
 
 
 def only_in(staging: Staging, one: str, other: str) -> list[str]:
-    """Return the commits that `one` has and `other` has not, the newest first."""
+    """Return the commits that `one` has and `other` does not have, newest first."""
     if one == other:
         return []
     walk = _Walk(staging, one, other)
@@ -59,7 +64,7 @@ def only_in(staging: Staging, one: str, other: str) -> list[str]:
 
 
 class _Walk:
-    """One walk from two commits back."""
+    """One walk back from two commits."""
 
     def __init__(self, staging: Staging, one: str, other: str) -> None:
         self._staging = staging
@@ -67,7 +72,7 @@ class _Walk:
         self._parents: dict[str, tuple[str, ...]] = {}
         self._queue: list[tuple[int, str]] = []
         self._fresh: set[str] = set()
-        """Commits in the queue that are not behind a common one."""
+        """Commits in the queue that are not behind a common commit."""
         self._bytes = _BYTES
         self._paint(one, _ONE)
         self._paint(other, _OTHER)
@@ -77,7 +82,7 @@ class _Walk:
         return self._flags.get(oid, 0)
 
     def run(self) -> Iterator[str]:
-        """Yield commits in the order of their visits; one that is reached again later is yielded again."""
+        """Yield commits in the order of their visits; a commit that is reached again later is yielded again."""
         while self._fresh:
             _, oid = heapq.heappop(self._queue)
             self._fresh.discard(oid)
@@ -113,11 +118,12 @@ class _Walk:
         self._bytes -= len(content)
         if self._bytes < 0 or len(self._flags) >= _DEPTH:
             raise GitError(f"a history of more than {_DEPTH:,} commits, or {_BYTES >> 20} MiB of them, is not followed")
-        parents, at = list[str](), _TREE_LINE
+        parents = list[str]()
+        at = _TREE_LINE
         while line := _PARENT.match(content, at):
             parents.append(line[1].decode())
             at = line.end()
         time = _TIME.search(content, at)
         if time is None:
             raise DamagedRepository(f"commit {oid} can not be read")
-        return tuple(parents), int(time[1])
+        return tuple(parents), int(time[1][:_DIGITS])

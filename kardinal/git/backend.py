@@ -1,8 +1,8 @@
-"""The protocol of a repository's place, so that one set of operations serves local and remote ones.
+"""The protocol of a repository's backend, so that one set of operations works on local and remote repositories.
 
-What is not asynchronous is called on a thread, but for `use`. The protocol of a change is the same for all places:
-read the tip, build on it, `publish` against the tip that was read. When another writer was faster, `publish` raises
-`RefMoved` and changes nothing; the caller refreshes, builds again on what is there now, and publishes that
+Functions that are not asynchronous are called on a thread, except `use`. A change works in the same way in all
+backends: read the tip, build on it, and `publish` against the tip that was read. If another writer was faster,
+`publish` raises `RefMoved` and changes nothing; the caller refreshes, builds again on the new tip, and publishes that
 (`converge`).
 """
 
@@ -13,7 +13,6 @@ from typing import ParamSpec, Protocol, TypeVar
 
 import pygit2
 
-from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.errors import (
     BranchLocked,
     BranchNotFound,
@@ -25,6 +24,7 @@ from kardinal.git.errors import (
 )
 from kardinal.git.names import branch_of, branch_ref
 from kardinal.git.objects import Staging
+from kardinal.tree.repository_url import RepositoryURL
 
 __all__ = ["Backend", "Mending", "converge", "mended", "require_tip"]
 
@@ -32,46 +32,50 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _ATTEMPTS = 100
-"""Rebuilds of one change. Each lost race means that another commit landed, so many are normal on a busy branch."""
+"""The most rebuilds of one change.
+
+Each lost race means that another commit landed, so many are normal on a busy branch.
+"""
 
 _REFUSALS = 5
-"""Refusals after which the branch stood where it was: a lock that is not given up, left to the caller's back-off."""
+"""The most refusals after which the branch had not moved: a lock that is not released, left to the caller's back-off.
+"""
 
 _ROUNDS = 200
-"""Fetches for the files of one operation. Each brings what lies near the file that was missed, so a few are normal."""
+"""The most fetches for the files of one operation. Each also brings files near the missing one, so a few suffice."""
 
 
 class Backend(Protocol):
-    """One repository, wherever it is."""
+    """One repository, local or remote."""
 
     url: RepositoryURL
 
     def use(self, *refs: str) -> None:
-        """Say which references the next operation reads or moves; others need not be known."""
+        """Name the references that the next operation reads or moves; others need not be known."""
         ...
 
     async def refresh(self, *, everything: bool = False) -> None:
-        """Learn where the references in use are now, or all branches."""
+        """Learn the present commits of the references in use, or of all branches."""
         ...
 
     async def prepare(self) -> None:
-        """As `refresh`, but content with having learnt it at some time."""
+        """Do the same as `refresh`, but only if the references in use have never been learnt."""
         ...
 
     async def supply(self, ids: frozenset[str]) -> None:
-        """After an `ObjectsMissing`: bring these files here."""
+        """Fetch the files that an `ObjectsMissing` names."""
         ...
 
     def hold(self) -> Callable[[], None]:
-        """Keep what is here of the repository, until the result is called."""
+        """Keep the local data of the repository until the returned function is called."""
         ...
 
     async def repair(self) -> None:
-        """After a `DamagedRepository`: make readable again what can be."""
+        """Repair the local data after a `DamagedRepository`, as far as that is possible."""
         ...
 
     async def close(self) -> None:
-        """Finish what is under way."""
+        """Finish the current operations."""
         ...
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -81,11 +85,11 @@ class Backend(Protocol):
     def open(self) -> pygit2.Repository: ...
 
     def tip(self, ref: str) -> str | None:
-        """Return the commit of a reference, as far as is known."""
+        """Return the commit of a reference, as last learnt; None if the reference does not exist."""
         ...
 
     def publish(self, ref: str, *, old: str | None, new: str, staging: Staging) -> None:
-        """Write what `new` needs and move `ref` from `old` to it; `RefMoved` when it is not at `old`."""
+        """Write the objects of `new` and move `ref` from `old` to it; raises `RefMoved` if it is not at `old`."""
         ...
 
     def remove(self, ref: str, *, old: str) -> None:
@@ -93,12 +97,12 @@ class Backend(Protocol):
         ...
 
     def try_push(self, ref: str, *, at: str) -> None:
-        """Find out, as far as is possible without doing it, whether `ref` may be moved; raises as `publish` does."""
+        """Check, as far as possible without moving it, whether `ref` may be moved; raises the errors of `publish`."""
         ...
 
 
 def require_tip(backend: Backend, branch: str) -> str:
-    """Return the head of a branch that has to exist."""
+    """Return the head of a branch; raises `BranchNotFound` if the branch does not exist."""
     tip = backend.tip(branch_ref(branch))
     if tip is None:
         raise BranchNotFound(
@@ -109,7 +113,7 @@ def require_tip(backend: Backend, branch: str) -> str:
 
 
 async def converge(backend: Backend, attempt: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `attempt` until no other writer is faster."""
+    """Run `attempt` again until no other writer is faster."""
     await backend.prepare()
     refused = 0
     for _ in range(_ATTEMPTS):
@@ -137,11 +141,11 @@ class Mending:
         self._repaired = False
 
     async def after(self, error: DamagedRepository) -> None:
-        """Bring the files that were missed, or repair the repository; raises what neither can help."""
+        """Fetch the missing files, or repair the repository; raises `error` if neither can help."""
         missing = error.ids if isinstance(error, ObjectsMissing) else frozenset()
         self._rounds += 1
         if isinstance(error, MirrorReplaced) and self._rounds <= _ROUNDS:
-            # Nothing is wrong with the one that is there now: it only has to learn the references.
+            # The new mirror is fine; it only has to learn the references.
             self._supplied = frozenset()
             await self._backend.refresh()
             return
@@ -153,12 +157,14 @@ class Mending:
         except DamagedRepository:
             if self._repaired:
                 raise
-            self._repaired, self._supplied, self._rounds = True, frozenset(), 0
+            self._repaired = True
+            self._supplied = frozenset()
+            self._rounds = 0
             await self._backend.repair()
 
 
 async def mended(backend: Backend, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `function`, again with the files that it missed, and once more if the repository could be repaired."""
+    """Run `function`; run it again with the files that it missed, and once more if the repository could be repaired."""
     mending = Mending(backend)
     while True:
         try:

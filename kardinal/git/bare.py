@@ -1,4 +1,4 @@
-"""A new bare repository with its first commit: what a demonstration, a benchmark or a test begins with."""
+"""Create a bare repository with a first commit, for demonstrations, benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import RepositoryInitFlag
 
+from kardinal.clock import Clock
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
 from kardinal.git.refs import RefStore
-from kardinal.git.runner import off_loop
 from kardinal.git.tree import apply
-from kardinal.runtime.clock import Clock
+from kardinal.processes.threads import off_loop
 
 __all__ = ["create_bare_repository"]
 
@@ -27,7 +27,7 @@ def create_bare_repository(
     message: str = "Begin",
     clock: Clock,
 ) -> None:
-    """Make a bare repository at `path` whose `branch` holds `files`; it must not exist yet."""
+    """Create a bare repository at `path`, which must not exist yet, whose `branch` contains `files`."""
     repository = pygit2.init_repository(
         str(path),
         flags=RepositoryInitFlag.BARE | RepositoryInitFlag.MKPATH | RepositoryInitFlag.NO_REINIT,

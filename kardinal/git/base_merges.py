@@ -1,8 +1,9 @@
-"""Merges of the base into the branch of a proposal, as "Update branch" on a host's page makes them. Runs on a thread.
+"""Merges of the base into the branch of a proposal, such as "Update branch" creates. Runs on a thread.
 
-Such a commit brings nothing that is not on the branch or on the base: its first parent is the branch as it was, its
-second one is on the base, and its tree is exactly what merging the two gives. It is known by that alone, because the
-names of author and committer can be anything. A merge in which a conflict was resolved is a commit of others.
+Such a commit adds nothing that is not on the branch or on the base: its first parent is the previous head of the
+branch, its second parent is on the base, and its tree is exactly the result of merging the two. It is recognised by
+that alone, because the names of author and committer can be anything. A merge in which a person resolved a conflict
+counts as a commit of that person.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ from kardinal.git.ancestry import merge_base
 from kardinal.git.history import History, contains
 from kardinal.git.merging_trees import merge_trees
 from kardinal.git.objects import Staging
-from kardinal.git.runner import off_loop
 from kardinal.git.values import Commit
+from kardinal.processes.threads import off_loop
 
 __all__ = ["Proposed", "below_base_merges"]
 
 _MERGES = 100
-"""Merges that are looked through; a branch with more counts as one that others have written to."""
+"""The most merges that are examined; a branch with more counts as one that others have written to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """The commit of a branch below the merges of its base, all ids from the tip to it, and the tree it stands on."""
+    """The commit of a branch below the merges of its base, with the ids from the tip to it.
+
+    `base_tree` is the tree of the base that was merged last, or else of the commit's parent.
+    """
 
     commit: Commit
     ids: Collection[str]
@@ -44,7 +48,10 @@ def below_base_merges(
     base: str | None,
     trailers: Collection[str] = (),
 ) -> Proposed:
-    """Look through merges of `base` at the tip of a branch; one whose message has one of `trailers` is none of them."""
+    """Find the commit below the merges of `base` at the tip of a branch.
+
+    A commit whose message has one of `trailers` does not count as a merge.
+    """
     commit = history.commit(staging, tip)
     ids = [tip]
     onto = None

@@ -1,12 +1,12 @@
 """The directory of mirrors on disk.
 
-A mirror's directory is named by a hash of URL, credentials and owner, the namespace that it is for: what one
-credential may read is not found by another, and what one namespace brings in takes nothing from another. The cache
-belongs to one process at a time, which holds a lock on it, because two writers would repair each other's mirrors away.
-Everything in it can be fetched again, so what has not been used for long is deleted when the cache is opened, and when
-it grows too large those mirrors that were used least recently. One that is being used is not. So a transfer is watched
-while it writes, unfinished packs included: it is stopped where what is in use would fill the cache, or that of one
-namespace its share of it.
+The directory name of a mirror is a hash of the URL, the credentials and the owner, which is the namespace that it is
+for. So data that one credential may read is not found with another one, and data of one namespace never serves another.
+The cache belongs to one process at a time, which holds a lock on it, because two processes would delete each other's
+mirrors. Everything in the cache can be fetched again. So mirrors that were not used for long are deleted when the cache
+is opened, and the least recently used ones when it grows too large. A mirror in use is never deleted. So a transfer is
+watched while it writes, including its unfinished packs: it is stopped if the mirrors in use would fill the cache, or
+those of one namespace its share of it.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kardinal.api.repository_url import RepositoryURL
-from kardinal.git.credentials import Credentials
+from kardinal.git.credentials import GitCredentials
 from kardinal.git.errors import GitError
-from kardinal.git.runner import off_loop
+from kardinal.processes.threads import off_loop
+from kardinal.tree.repository_url import RepositoryURL
 
 __all__ = ["CACHE_SIZE", "MAX_AGE", "Cache", "discard", "remove_unfinished"]
 
 MAX_AGE = 7 * 24 * 3600.0
-"""Seconds without a fetch after which a mirror is deleted, and after which one in use is made anew."""
+"""The maximum age in seconds: an unused mirror of this age is deleted, and a mirror in use is cloned again."""
 
 
 CACHE_SIZE = 3 << 30
-"""Bytes that all mirrors may take together."""
+"""The default size of all mirrors together, in bytes."""
 
 
-_UNFINISHED = ("objects/pack/tmp_*", "objects/pack/pack_git2_*", "objects/incoming-*", "objects/tmp_objdir-*")
-"""Names of what `git` and libgit2 write before it is part of a repository, and leave behind where they fail."""
+_UNFINISHED = ("objects/pack/tmp_*", "objects/incoming-*", "objects/tmp_objdir-*")
+"""Names of files that `git` writes before they become part of a repository, and leaves behind when it fails."""
 
 
 class Cache:
@@ -48,7 +48,7 @@ class Cache:
         self._directory = directory
         self._size = size
         self._share = size * 3 // 4
-        """Bytes of mirrors in use of one namespace, so that it leaves room for others."""
+        """The most bytes of the mirrors in use of one namespace, so that it leaves room for others."""
         self._claiming = threading.Lock()
         self._lock: int | None = None
         self._sizes: dict[Path, int] = {}
@@ -56,14 +56,14 @@ class Cache:
         self._holding = threading.Lock()
         self._held: Counter[Path] = Counter()
 
-    def path(self, url: RepositoryURL, credentials: Credentials | None, owner: str) -> Path:
-        """Return the directory of a repository's mirror, which need not exist yet."""
+    def path(self, url: RepositoryURL, credentials: GitCredentials | None, owner: str) -> Path:
+        """Return the directory of the mirror of a repository for one owner and credential; it need not exist yet."""
         parts = (owner, url.text, *((credentials.key,) if credentials else ()))
         return self._directory / f"{_hashed(owner)[:8]}-{_hashed(*parts)[:32]}.git"
 
     @off_loop
     def claim(self, *, now: float) -> None:
-        """Make the cache this process's own."""
+        """Claim the cache for this process. Raises `GitError` if another process uses it."""
         with self._claiming:
             if self._lock is not None:
                 return
@@ -94,14 +94,15 @@ class Cache:
         finally:
             with self._claiming:
                 self._users[mirror] -= 1
-                # The time of the directory is that of its last use, over restarts as well.
+                # The modification time of the directory is the time of its last use, also after a restart.
                 with suppress(OSError):
                     os.utime(mirror)
 
     def hold(self, mirror: Path) -> Callable[[], None]:
-        """Keep a mirror from making room for others until the result is called: an edit reads several by turns.
+        """Keep a mirror from being deleted until the returned function is called.
 
-        For the event loop: unlike `using`, it never waits for the disk.
+        An edit that reads several mirrors in turn needs this. It may be called on the event loop: unlike `using`, it
+        never waits for the disk.
         """
         with self._holding:
             self._held[mirror] += 1
@@ -116,7 +117,7 @@ class Cache:
 
     @off_loop
     def discard_unused(self, mirror: Path) -> bool:
-        """Delete a mirror unless others than the caller use it; return whether it is gone."""
+        """Delete a mirror unless other callers use it; return whether it was deleted."""
         with self._claiming:
             if self._users[mirror] > 1:
                 return False
@@ -126,17 +127,18 @@ class Cache:
 
     @off_loop
     def make_room(self, mirror: Path) -> int:
-        """Note the size of a mirror, delete others if they are too large together, and return how much it may grow."""
-        doomed, size = list[Path](), _size_of(mirror)
+        """Note the size of a mirror, delete others if all are too large together, and return how much it may grow."""
+        doomed = list[Path]()
+        size = _size_of(mirror)
         with self._claiming:
-            self._sizes[mirror] = size  # nothing, where a transfer has ended badly
+            self._sizes[mirror] = size  # zero, if a transfer has failed
             for other in sorted(self._sizes, key=_last_use):
                 if sum(self._sizes.values()) <= self._size:
                     break
                 if not self._in_use(other):
                     doomed.append(_put_aside(other))
                     del self._sizes[other]
-            # What is not in use makes room as soon as there is need for it.
+            # Mirrors that are not in use will be deleted as soon as the room is needed.
             used = {other: taken for other, taken in self._sizes.items() if other == mirror or self._in_use(other)}
             own = sum(taken for other, taken in used.items() if _owner_of(other) == _owner_of(mirror))
             left = min(self._size - sum(used.values()), self._share - own)
@@ -149,7 +151,7 @@ class Cache:
             return bool(self._users[mirror] or self._held[mirror])
 
     def close(self) -> None:
-        """Leave the cache to others."""
+        """Release the cache for other processes."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -162,7 +164,7 @@ def discard(mirror: Path) -> None:
 
 
 def remove_unfinished(mirror: Path) -> None:
-    """Delete what a transfer that has ended has left unfinished."""
+    """Delete the unfinished files that a transfer has left behind."""
     for pattern in _UNFINISHED:
         for left in mirror.glob(pattern):
             if left.is_dir():
@@ -181,7 +183,7 @@ def _owner_of(mirror: Path) -> str:
 
 
 def _put_aside(mirror: Path) -> Path:
-    """Rename a mirror: a reader that has it open keeps what is open and finds nothing half deleted."""
+    """Rename a mirror before deletion, so that a reader keeps its open files and finds no half-deleted directory."""
     doomed = Path(f"{mirror}.{secrets.token_hex(4)}")
     with suppress(FileNotFoundError):
         mirror.rename(doomed)

@@ -1,8 +1,8 @@
-"""The clones of a caller, read from their objects.
+"""The clones of a user of the command line, read from their objects.
 
-Those who made a directory may have written its Git configuration, which can name programs that `git` starts: a bare
-repository can even be committed as plain files. So `git` is never run in a directory that was not made here. What is
-read is read by libgit2, which starts no program, fetches nothing, and runs neither hooks nor filters for it.
+The creator of a directory may have written its Git configuration, which can name programs that `git` starts; a bare
+repository can even be committed as plain files. So `git` is never run in a directory that was not created here. libgit2
+reads such a clone: it starts no program, fetches nothing, and runs neither hooks nor filters.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from kardinal.git.ancestry import only_in
 from kardinal.git.errors import CommitNotFound, DamagedRepository, RepositoryUnreachable
 from kardinal.git.history import History
 from kardinal.git.objects import Staging
-from kardinal.git.runner import off_loop
+from kardinal.processes.threads import off_loop
 
 __all__ = ["Checkout", "LoggedCommit", "commits_between", "lend_objects", "read_checkout", "tip_known_to"]
 
 _FILE_LIMIT = 1 << 20
-"""Bytes of one file beside the objects and references of a repository, such as its configuration."""
+"""The maximum size in bytes of one file besides the objects and references, such as the configuration."""
 _REMOTES_LIMIT = 64
 _SHORTEST = 7
-"""Letters of the id of a commit that is listed."""
+"""The minimum number of digits in the id of a listed commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """A clone of the caller, with or without a work tree.
+    """A clone of the user, with or without a work tree.
 
-    `directory`: as the caller named it. `repository`: the directory of its objects and references. `branch`: what is
-    checked out, if that is a branch. `remotes`: the URLs of its remotes by their names.
+    `directory`: the path that the user named. `repository`: the directory of its objects and references. `branch`: the
+    checked-out branch, if there is one. `remotes`: the URLs of its remotes by their names.
     """
 
     directory: Path
@@ -49,7 +49,7 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedCommit:
-    """A commit as it is listed: its shortest id, the first line of its message and its author's name."""
+    """A commit in a list: its shortest id, the first line of its message and the name of its author."""
 
     id: str
     subject: str
@@ -58,7 +58,7 @@ class LoggedCommit:
 
 @off_loop
 def read_checkout(directory: Path) -> Checkout:
-    """Return the clone that a directory is, or is in. Raises `RepositoryUnreachable` and `CommitNotFound`."""
+    """Return the clone that contains `directory`. Raises `RepositoryUnreachable` and `CommitNotFound`."""
     found = pygit2.discover_repository(str(directory))
     if found is None:
         raise RepositoryUnreachable(f"{directory} is not in a Git repository")
@@ -87,7 +87,10 @@ def read_checkout(directory: Path) -> Checkout:
 
 @off_loop
 def tip_known_to(checkout: Checkout, ref: str) -> str | None:
-    """Return where a clone knows a reference to be: a branch at its remotes, which is newer, else in itself."""
+    """Return the commit of a reference in a clone; None if the clone has no such reference.
+
+    The remote-tracking branch of a branch comes first, because it is newer.
+    """
     opened = _open(checkout.repository)
     branch = ref.removeprefix("refs/heads/")
     names = [f"refs/remotes/{remote}/{branch}" for remote in checkout.remotes] if branch != ref else []
@@ -99,7 +102,7 @@ def tip_known_to(checkout: Checkout, ref: str) -> str | None:
 
 @off_loop
 def lend_objects(checkout: Checkout, directory: Path, refs: Mapping[str, str]) -> None:
-    """Make a new bare repository that reads the objects of a clone, with these references."""
+    """Create a bare repository with these references that reads the objects of a clone."""
     pygit2.init_repository(str(directory), bare=True)
     Path(directory, "objects", "info", "alternates").write_text(f"{checkout.repository / 'objects'}\n")
     with suppress(FileNotFoundError):
@@ -111,10 +114,11 @@ def lend_objects(checkout: Checkout, directory: Path, refs: Mapping[str, str]) -
 
 @off_loop
 def commits_between(checkout: Checkout, before: str, after: str, *, limit: int) -> list[LoggedCommit]:
-    """Return the commits that `after` has and `before` has not, the newest first; none where one is missing."""
+    """Return the commits that `after` has and `before` does not have, newest first; empty if one is missing."""
     opened = _open(checkout.repository)
-    staging, history = Staging(opened), History()
-    # Also where history ends because the clone is shallow.
+    staging = Staging(opened)
+    history = History()
+    # Also if the history ends because the clone is shallow.
     with suppress(KeyError, ValueError, pygit2.GitError, DamagedRepository):
         commits = [str(opened.expand_id(name)) for name in (after, before)]
         found = [history.commit(staging, oid) for oid in only_in(staging, *commits)[:limit]]
@@ -126,7 +130,7 @@ def commits_between(checkout: Checkout, before: str, after: str, *, limit: int) 
 
 
 def _short(opened: pygit2.Repository, oid: str) -> str:
-    """Return the beginning of an id that no other object has."""
+    """Return the shortest unique beginning of an id."""
     for length in range(_SHORTEST, len(oid)):
         with suppress(ValueError):
             if str(opened.expand_id(oid[:length])) == oid:
@@ -135,14 +139,14 @@ def _short(opened: pygit2.Repository, oid: str) -> str:
 
 
 def _common_directory(git_directory: Path) -> Path:
-    """Return the directory that a linked work tree shares with the repository it belongs to, else its own."""
+    """Return the directory that a linked work tree shares with its repository, or else `git_directory`."""
     file = git_directory / "commondir"
     _check_file(file)
     return (git_directory / file.read_text().strip()).resolve() if file.exists() else git_directory.resolve()
 
 
 def _check_file(file: Path) -> None:
-    """Refuse a file of a repository that has no end, such as a link to a device."""
+    """Refuse a file of a repository that may have no end, such as a link to a device."""
     if file.exists() and (not file.is_file() or file.stat().st_size > _FILE_LIMIT):
         raise RepositoryUnreachable(f"{file} is no file of at most {_FILE_LIMIT >> 20} MiB")
 
@@ -160,7 +164,7 @@ def _open(git_directory: Path) -> pygit2.Repository:
 
 
 def _remotes(opened: pygit2.Repository) -> dict[str, str]:
-    # Not by `remotes`, which changes URLs as `url.<base>.insteadOf` says.
+    # `remotes` is not used, because it rewrites URLs by `url.<base>.insteadOf`.
     found: dict[str, str] = {}
     for entry in opened.config:
         name = entry.name

@@ -1,7 +1,7 @@
-"""Credentials of a remote: its user, its key, and what it is known by; they never show themselves.
+"""Credentials of a remote: the user, the key, and the keys or certificates by which the host is known.
 
-Credentials travel next to a URL, never in it, and may end in a traceback or a log line by accident: their text form
-hides everything.
+Credentials are kept beside a URL and never in it. They may end in a traceback or a log line by accident, so their text
+form hides everything.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import hashlib
 from dataclasses import astuple, dataclass
 
-__all__ = ["Credentials"]
+__all__ = ["GitCredentials"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Credentials:
-    """The parts of a Secret that one transfer needs; a part that it does not have is empty.
+class GitCredentials:
+    """The parts of a Secret that one transfer needs; a part that the Secret does not have is empty.
 
-    `username` and `password`, which may be a token, are for https. `authority` holds the certificates in PEM that alone
-    may have signed the one of the host, instead of the trusted ones of the machine. `private_key` and `known_hosts` are
-    for ssh, as OpenSSH writes them. `identity` names what stays the same while short-lived tokens come and go: with
-    the same identity, the same repositories may be read.
+    `username` and `password`, which may be a token, are for https. `authority` contains certificates in PEM; if given,
+    only these authorities are trusted, and not those of the machine. `private_key` and `known_hosts` are for ssh, in
+    the format of OpenSSH. `identity` names the account behind short-lived tokens: with the same identity, the same
+    repositories may be read.
     """
 
     username: str = ""
@@ -34,6 +34,6 @@ class Credentials:
 
     @property
     def key(self) -> str:
-        """Return a hash that is the same for the same rights."""
+        """Return a hash that is equal for credentials with equal rights."""
         parts = (self.identity,) if self.identity else astuple(self)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The change of a promotion as a unified diff, for people: bounded, and without characters that steer a terminal."""
+"""The change of a promotion as a unified diff for people: limited in size, and without terminal control characters."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from kardinal.git.lines import Effort, Hunk, TooDifferent, hunks, is_binary, split_lines
-from kardinal.git.values import Change
+from kardinal.git.values import ChangedFile
 from kardinal.objects.text import printable
 
 __all__ = ["DIFF_LIMIT", "unified"]
 
 DIFF_LIMIT = 64 << 10
-"""Bytes of a diff that are kept."""
+"""The default maximum size of a diff in bytes."""
 
 _NOTE_ROOM = 200
 _CONTEXT = 3
-"""Lines that are the same before and after a difference."""
+"""The number of unchanged lines before and after a difference."""
 _SHORT_ID = 7
 _MODE = "100644"
 _NO_END = "\\ No newline at end of file"
 
 
-def unified(changes: Iterable[Change], *, limit: int = DIFF_LIMIT) -> str:
-    """Return the diff of `changes`, at most `limit` bytes; a last line says what is left out."""
+def unified(changes: Iterable[ChangedFile], *, limit: int = DIFF_LIMIT) -> str:
+    """Return the diff of `changes`, at most `limit` bytes; the last line counts the lines that are left out."""
     lines: list[str] = []
     size = left_out = files = 0
     effort = Effort()
@@ -42,15 +42,17 @@ def unified(changes: Iterable[Change], *, limit: int = DIFF_LIMIT) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(change: Change, effort: Effort, limit: int) -> Iterator[str]:
+def _lines(change: ChangedFile, effort: Effort, limit: int) -> Iterator[str]:
     for line in _patch(change, effort, limit):
         yield "\t".join(map(printable, line.split("\t")))
 
 
-def _patch(change: Change, effort: Effort, limit: int) -> Iterator[str]:
+def _patch(change: ChangedFile, effort: Effort, limit: int) -> Iterator[str]:
     path = printable(change.path)
-    before, after = change.before, change.after
-    old, new = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
+    before = change.before
+    after = change.after
+    old = "/dev/null" if before is None else f"a/{path}"
+    new = "/dev/null" if after is None else f"b/{path}"
     yield f"diff --git a/{path} b/{path}"
     if before is None:
         yield f"new file mode {_MODE}"
@@ -66,7 +68,8 @@ def _patch(change: Change, effort: Effort, limit: int) -> Iterator[str]:
         yield from _whole(text, sign, (f"--- {old}", f"+++ {new}"), limit)
         return
     try:
-        one, other = split_lines(before), split_lines(after)
+        one = split_lines(before)
+        other = split_lines(after)
         found = list(hunks(one, other, effort))
     except TooDifferent:
         yield f"diff is not shown: comparing the lines of {path} would be too much work"
@@ -79,7 +82,7 @@ def _patch(change: Change, effort: Effort, limit: int) -> Iterator[str]:
 
 
 def _whole(text: bytes, sign: str, head: Sequence[str], limit: int) -> Iterator[str]:
-    """Yield a file that is new or deleted; what is beyond the limit is only counted."""
+    """Yield the lines of a new or deleted file; lines beyond the limit are only counted."""
     count = text.count(b"\n") + (not text.endswith(b"\n"))
     if not text:
         return
@@ -95,7 +98,7 @@ def _whole(text: bytes, sign: str, head: Sequence[str], limit: int) -> Iterator[
 
 
 def _groups(found: Sequence[Hunk]) -> Iterator[list[Hunk]]:
-    """Yield the hunks that are shown together, because their contexts touch."""
+    """Yield groups of hunks that are shown together, because their contexts touch."""
     group: list[Hunk] = []
     for hunk in found:
         if group and hunk.start - group[-1].end > 2 * _CONTEXT:
@@ -106,7 +109,8 @@ def _groups(found: Sequence[Hunk]) -> Iterator[list[Hunk]]:
 
 
 def _group(group: Sequence[Hunk], one: Sequence[bytes], other: Sequence[bytes]) -> Iterator[str]:
-    first, last = group[0], group[-1]
+    first = group[0]
+    last = group[-1]
     before = min(first.start, _CONTEXT)
     after = min(len(one) - last.end, _CONTEXT)
     removed = _range(first.start - before, last.end + after)
@@ -130,7 +134,7 @@ def _signed(sign: str, lines: Sequence[bytes]) -> Iterator[str]:
 
 
 def _range(start: int, end: int) -> str:
-    """Lines from 3 up to 5 → `4,2`; none after line 3 → `3,0`."""
+    """Return a range of lines in a unified diff: `4,2` for the lines from 3 up to 5, `3,0` for none after line 3."""
     return f"{start + 1 if end > start else start}{_more(end - start)}"
 
 

@@ -1,7 +1,7 @@
 """The files that differ between two commits, below one directory. Runs on a thread.
 
-Directories with one id have one content and are not opened, so the work is that of what differs. It ends at the first
-file that is one too many: what a promotion may not change need not be read either.
+Directories with equal ids have equal content and are not opened, so the cost depends on the differences only. The
+comparison ends when more files differ than a promotion may change.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ import pygit2
 
 from kardinal.git.errors import CommitNotFound, ObjectsMissing
 from kardinal.git.history import History, contains
-from kardinal.git.objects import Entry, Staging, check_depth
-from kardinal.git.runner import off_loop
-from kardinal.steps.config_history import FileChange, Move
-from kardinal.steps.edit import CHANGES_LIMIT, EDITED_LIMIT, TOTAL_READ_LIMIT, EditError, split_path, too_large
+from kardinal.git.objects import Staging, TreeEntry, check_depth
+from kardinal.processes.threads import off_loop
+from kardinal.tree.differences import FileChange, Move
+from kardinal.tree.edit import CHANGES_LIMIT, EDITED_LIMIT, TOTAL_READ_LIMIT, EditError, split_path, too_large
 
 __all__ = ["differences"]
 
 
 class _Pair(NamedTuple):
-    """One path that differs: what each of two trees has there."""
+    """One path that differs, with its entry in each of the two trees."""
 
     path: str
-    before: Entry | None
-    after: Entry | None
+    before: TreeEntry | None
+    after: TreeEntry | None
 
 
 @off_loop
 def differences(
     repository: pygit2.Repository, history: History, tip: str, moves: Sequence[Move], directory: str
 ) -> list[list[FileChange]]:
-    """Return what differs below `directory` for each of `moves`, whose commits must be on the branch at `tip`.
+    """Return the differences below `directory` for each of `moves`, whose commits must be on the branch at `tip`.
 
-    Paths are relative to the directory. Raises `EditError` for what a promotion cannot change, and `CommitNotFound`.
+    Paths are relative to the directory. Raises `CommitNotFound`, and `EditError` for a file that a promotion cannot
+    change.
     """
     staging = Staging(repository)
     contents = _Contents(staging, directory)
@@ -58,7 +59,7 @@ def _check_on_branch(repository: pygit2.Repository, tip: str, commit: str) -> No
 
 
 def _directory(staging: Staging, history: History, revision: str, directory: str) -> str | None:
-    """Return the tree of a directory at a revision; None where there is none."""
+    """Return the tree of a directory at a revision; None if there is no such directory."""
     commit = history.commit(staging, revision.removesuffix("^"))
     if revision.endswith("^"):
         if not commit.parents:
@@ -81,7 +82,9 @@ def _compare(staging: Staging, before: str | None, after: str | None, directory:
     check_depth(directory)
     old, new = (staging.tree(tree) if tree is not None else {} for tree in (before, after))
     for name in sorted(old.keys() | new.keys()):
-        one, other, path = old.get(name), new.get(name), f"{directory}{name}"
+        one = old.get(name)
+        other = new.get(name)
+        path = f"{directory}{name}"
         if one is not None and other is not None and (one.id, one.is_directory) == (other.id, other.is_directory):
             continue
         yield from _compare(staging, _tree_of(one), _tree_of(other), f"{path}/")
@@ -90,7 +93,7 @@ def _compare(staging: Staging, before: str | None, after: str | None, directory:
             yield _Pair(path, one, other)
 
 
-def _tree_of(entry: Entry | None) -> str | None:
+def _tree_of(entry: TreeEntry | None) -> str | None:
     return entry.id if entry is not None and entry.is_directory else None
 
 
@@ -108,7 +111,10 @@ def _limited(pairs: Iterator[_Pair]) -> list[_Pair]:
 
 
 class _Contents:
-    """The files that differ, read after everything that is absent is known: a mirror then fetches it at once."""
+    """The contents of the files that differ.
+
+    All absent files are found first, so that a mirror fetches them at once.
+    """
 
     def __init__(self, staging: Staging, directory: str) -> None:
         self._staging = staging
@@ -116,7 +122,7 @@ class _Contents:
         self._left = TOTAL_READ_LIMIT
 
     def check(self, pairs: Iterable[_Pair]) -> None:
-        """Raise `ObjectsMissing` for all that is absent, and `EditError` for what a promotion cannot change."""
+        """Raise `ObjectsMissing` for all absent files, and `EditError` for a file that a promotion cannot change."""
         missing = set[str]()
         for path, *entries in pairs:
             for entry in entries:
@@ -130,7 +136,7 @@ class _Contents:
     def of(self, pair: _Pair) -> FileChange:
         return FileChange(pair.path, self._content(pair.before), self._content(pair.after))
 
-    def _check(self, path: str, entry: Entry | None) -> None:
+    def _check(self, path: str, entry: TreeEntry | None) -> None:
         if entry is None:
             return
         if not entry.is_file:
@@ -146,5 +152,5 @@ class _Contents:
         if self._left < 0:
             raise EditError(path, f"not looked at: commits change files of at most {TOTAL_READ_LIMIT:,} bytes in all")
 
-    def _content(self, entry: Entry | None) -> bytes | None:
+    def _content(self, entry: TreeEntry | None) -> bytes | None:
         return self._staging.read(entry.id) if entry is not None else None

@@ -1,7 +1,8 @@
-"""Removing the branch of a proposal without the Bundle that it was made for. Runs on a thread.
+"""Remove the branch of a proposal when its Bundle is gone. Runs on a thread.
 
-Only what is no loss to others is removed: a commit of kardinal alone, known by its trailers and committer, or what the
-base has, or what was merged in another form. A reviewer who amends that commit becomes its committer.
+A branch is removed only if others lose nothing: if it has only a commit of kardinal, recognised by its trailers and
+committer; if the base contains it; or if it was merged in another form. A reviewer who amends the commit becomes its
+committer, so an amended branch is kept.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from kardinal.git.base_merges import below_base_merges
 from kardinal.git.history import History, contains
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
-from kardinal.git.runner import off_loop
+from kardinal.processes.threads import off_loop
 
 __all__ = ["OwnCommit", "discard"]
 
 
 @dataclass(frozen=True, slots=True)
 class OwnCommit:
-    """How the commit of a proposal is known; `merged` is the head of its pull request, if that was merged."""
+    """The properties by which the commit of a proposal is recognised.
+
+    `merged` is the head of its merged pull request.
+    """
 
     trailers: Mapping[str, str]
     committer: str

@@ -1,29 +1,31 @@
 """The errors of Git, each with a remedy.
 
     GitError
-    ├── InvalidBranchName        the branch is not a name Git accepts
+    ├── InvalidBranchName        Git does not accept the name of the branch
     ├── RepositoryUnreachable    no answer, or there is no such repository
     ├── AddressRefused           the host has an address at which no Git host is contacted
+    ├── ProgramMissing           this machine has no git, or no ssh, for transfers
     ├── AuthenticationFailed     the credentials are missing or refused
     ├── BranchNotFound           the repository has no such branch
     ├── TagNotFound              the repository has no such tag
     ├── PushRejected             the repository refuses the change, and will refuse it again
     ├── MergeConflict            both sides changed the same lines
     ├── CommitNotFound           the repository has no such commit
-    ├── DamagedRepository        objects or references that can not be read
-    │   ├── MirrorBusy           a mirror whose branch is held or was moved by another writer
-    │   ├── MirrorReplaced       a mirror that was made anew meanwhile
+    ├── DamagedRepository        objects or references cannot be read
+    │   ├── MirrorBusy           a branch of a mirror is locked or was moved by another writer
+    │   ├── MirrorReplaced       the mirror was cloned again meanwhile
     │   └── ObjectsMissing       files that a mirror has not fetched yet
-    ├── TransferStopped          a transfer that was killed, by a limit or because the program ends
-    │   └── CacheFull            what is in use of the cache leaves no room for it
+    ├── TransferStopped          the transfer was killed, by a limit or because the program ends
+    │   ├── MemoryExceeded       the transfer used more memory than there is for transfers
+    │   └── CacheFull            the mirrors in use leave no room for the transfer
     └── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
-        └── BranchLocked         the host has a lock file that no push gives up
+        └── BranchLocked         the host has a lock file that does not disappear
 
-`transient` decides between retrying with back-off and giving up at once; it is a property of the error, so that no
-caller keeps a list. A repository or a branch that does not exist may be made at any time, and is looked for again;
-what was refused will be refused again.
+`transient` decides between retrying with back-off and giving up at once. It is a property of the error, so that no
+caller needs a list. A repository or a branch that does not exist may be created at any time, so its error is retried; a
+refused change would be refused again.
 
-Texts are kardinal's own: libgit2's may carry paths of the cache or pieces of a URL.
+The messages are written here, because those of libgit2 may contain paths of the cache or parts of a URL.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ __all__ = [
     "MirrorBusy",
     "MirrorReplaced",
     "ObjectsMissing",
+    "ProgramMissing",
     "PushRejected",
     "RefMoved",
     "RepositoryUnreachable",
@@ -57,7 +60,7 @@ __all__ = [
 
 
 class GitError(KardinalError):
-    """A failed Git operation: what happened, and what the user can do about it."""
+    """A failed Git operation: the problem, and the remedy."""
 
 
 class InvalidBranchName(GitError):
@@ -67,13 +70,21 @@ class InvalidBranchName(GitError):
 
 
 class RepositoryUnreachable(GitError):
-    """No answer from the host, or no repository at that place."""
+    """No answer from the host, or no repository at that URL."""
 
     field = "git.url"
 
 
 class AddressRefused(GitError):
-    """A host with an address at which no Git host is contacted: DNS, or the URL, has to be put right."""
+    """A host with an address at which no Git host is contacted. DNS, or the URL, has to be corrected."""
+
+    field = "git.url"
+    transient = True
+    blocked = True
+
+
+class ProgramMissing(GitError):
+    """A program for transfers that this machine does not have. The operator has to install it."""
 
     field = "git.url"
     transient = True
@@ -81,7 +92,10 @@ class AddressRefused(GitError):
 
 
 class AuthenticationFailed(GitError):
-    """Credentials that are missing, wrong or not sufficient: those of a Secret can be put right at any time."""
+    """Credentials that are missing, wrong or not sufficient.
+
+    Retried, because the Secret can be corrected at any time.
+    """
 
     field = "git.secretRef"
     transient = True
@@ -89,14 +103,14 @@ class AuthenticationFailed(GitError):
 
 
 class BranchNotFound(GitError):
-    """A branch that is not in the repository; it is looked for again."""
+    """A branch that is not in the repository. Retried, because it can be created at any time."""
 
     field = "git.branch"
     transient = True
 
 
 class TagNotFound(GitError):
-    """A tag that is not in the repository, or that is none of a commit."""
+    """A tag that is not in the repository, or that does not point to a commit."""
 
 
 class CommitNotFound(GitError):
@@ -104,18 +118,18 @@ class CommitNotFound(GitError):
 
 
 class DamagedRepository(GitError):
-    """Objects or references that can not be read; a mirror is made anew, a user's repository is not ours to mend."""
+    """Objects or references that can not be read. A mirror is cloned again; a user's own repository is left alone."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, remedy="Check the repository with `git fsck`", transient=True)
 
 
 class MirrorBusy(DamagedRepository):
-    """A branch of a mirror that another writer holds or has moved: a push of ours, or a process that was killed."""
+    """A branch of a mirror that is locked or was moved: by a push of this process, or by a killed process."""
 
 
 class MirrorReplaced(DamagedRepository):
-    """A mirror that was made anew during an operation, which begins again in the one that is there now."""
+    """A mirror that was cloned again during an operation; the operation starts again in the new mirror."""
 
 
 class ObjectsMissing(DamagedRepository):
@@ -139,16 +153,16 @@ class MergeConflict(GitError):
 
 
 class TransientGitError(GitError):
-    """A failure that another attempt may not meet."""
+    """A failure that may not happen again."""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy, transient=True)
 
 
 class BranchLocked(TransientGitError):
-    """A branch whose lock file at the host stays there: mostly that of a push that was killed.
+    """A branch whose lock file stays at the host, mostly because a push was killed.
 
-    `said`: the host's own words. `lock`: the path of the file, as the host names it.
+    `said`: the message of the host. `lock`: the path of the lock file in that message.
     """
 
     def __init__(self, branch: str, *, said: str, lock: str) -> None:
@@ -160,31 +174,24 @@ class BranchLocked(TransientGitError):
 
 
 class TransferStopped(GitError):
-    """A transfer that was killed: what it wrote into a mirror may be half done."""
+    """A transfer that was killed; the mirror may contain unfinished files."""
 
     transient = True
 
 
 class MemoryExceeded(TransferStopped):
-    """A child that was killed for the memory that it held, which another attempt needs again unless others ran, too."""
-
-    def __init__(self, name: str, limit: int, *, beside_others: bool = False) -> None:
-        super().__init__(
-            f"{name} needs more than the {limit >> 20} MiB of memory that there are for it",
-            remedy="Raise the memory limit of the container",
-            transient=beside_others,
-        )
+    """A transfer that was killed because it used too much memory."""
 
 
 class CacheFull(TransferStopped):
-    """A transfer for which the cache of mirrors has no room, as long as others are in use."""
+    """A transfer for which the cache has no room while other mirrors are in use."""
 
 
 class RefMoved(Exception):
-    """A reference no longer has the value a change was built on; the caller reads again and rebuilds.
+    """A reference is no longer at the commit on which a change was built; the caller reads it again and rebuilds.
 
-    `lock`: the lock file that the host found in the way, which may be that of another push or of a killed one. `said`:
-    the host's words about it.
+    `lock`: the lock file that the host reported, which may belong to another push or to a killed one. `said`: the
+    message of the host about it.
     """
 
     def __init__(self, name: str, *, old: str | None, lock: str = "", said: str = "") -> None:

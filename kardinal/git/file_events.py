@@ -1,11 +1,11 @@
-"""Tell which directories changed, by the file events of the operating system.
+"""Report which directories changed, by the file events of the operating system.
 
-One thread and one operating system watcher serve every repository of the process: inotify allows a user 128 instances,
-and an idle thread wakes some 25 times a second. Both exist only while there is something to watch.
+One thread and one system watcher serve all repositories of the process, because inotify allows a user 128 instances,
+and an idle thread wakes about 25 times a second. Both exist only while there are subscribers.
 
-The set of directories can not be changed while the library watches, so that a new set means a new watcher. What falls
-between the two is lost, and therefore every subscriber is woken once the new one listens: a wake says "look again" and
-no more. Where the system refuses to watch, they are woken every few seconds instead.
+The library cannot change the set of directories while it watches, so a new set needs a new watcher. Events between the
+two are lost. So every subscriber is woken once the new watcher listens; a wake only means that the subscriber should
+look again. If the system refuses to watch, subscribers are woken every few seconds instead.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 __all__ = ["FILE_EVENTS", "FileEvents", "Interest", "Names", "Subscriber"]
 
 _STEP_MS = 40
-"""How often the library looks whether something came, and how long it waits for more of it."""
+"""The interval, in milliseconds, at which the library looks for events and waits for more of them."""
 _GROUPED_MS = 80
-"""How long changes that keep coming are held back."""
+"""The time, in milliseconds, for which ongoing changes are grouped."""
 _POLL_MS = 1000
-"""How often the library looks by itself on a system without file events."""
+"""The interval, in milliseconds, at which the library polls on a system without file events."""
 RETRY_SECONDS = 5.0
-"""After the system refused to watch."""
+"""The wait after the system has refused to watch."""
 _UNRELATED = ".lock"
-"""How the files are called that Git writes before it renames them."""
+"""The suffix of the files that Git writes before it renames them."""
 
 log = structlog.get_logger(__name__)
 
 Names = frozenset[str] | None
-"""The entries of a directory that matter; None is every one but lock files."""
+"""The entries of a directory that matter; None means all except lock files."""
 
 
 class Subscriber(Protocol):
-    """Hears that directories changed, or that their changes are told from now on."""
+    """A receiver of the notice that directories changed, or that their changes are reported from now on."""
 
     def changed(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interest:
-    """The directories of one subscriber, which is called on its loop."""
+    """The directories of one subscriber, which is called on its own event loop."""
 
     directories: Mapping[str, Names]
     subscriber: Subscriber
@@ -66,7 +66,7 @@ class Interest:
         return not name.endswith(_UNRELATED) if names is None else name in names
 
     def notify(self) -> None:
-        """Wake the subscriber, from any thread."""
+        """Wake the subscriber; callable from any thread."""
         try:
             self.loop.call_soon_threadsafe(self.subscriber.changed)
         except RuntimeError:
@@ -74,7 +74,7 @@ class Interest:
 
 
 class FileEvents:
-    """The watched directories of a process."""
+    """Watches the directories of a process on one thread, and wakes the subscribers when files in them change."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -85,23 +85,23 @@ class FileEvents:
 
     @property
     def interests(self) -> frozenset[Interest]:
-        """The directories that are watched now, or soon."""
+        """Return the directories that are watched, or will be soon."""
         with self._lock:
             return frozenset(self._interests)
 
     def add(self, interest: Interest, *, instead_of: Interest | None = None) -> None:
-        """Watch for `interest` from soon on, and wake it when that is so."""
+        """Start watching for `interest`, and wake its subscriber once that is the case."""
         with self._lock:
             self._interests -= {instead_of}
             self._interests.add(interest)
             self._changed.set()
             if not self._running:
                 self._running = True
-                # Not a daemon: one that is in native code when the interpreter ends brings it down.
+                # Not a daemon: a daemon thread in native code crashes the interpreter when the process ends.
                 threading.Thread(target=self._run, name="file-events", daemon=False).start()
 
     def remove(self, interest: Interest) -> None:
-        """Wake `interest` no more."""
+        """Stop waking `interest`."""
         with self._lock:
             self._interests.discard(interest)
             self._changed.set()
@@ -116,7 +116,7 @@ class FileEvents:
             self._changed.wait(RETRY_SECONDS)
 
     def _taken(self) -> frozenset[Interest]:
-        """Return the interests from now on; the thread ends when there are none."""
+        """Return the present interests; without any, the thread ends."""
         with self._lock:
             self._changed.clear()
             if not self._interests or self._changed.ending:
@@ -125,13 +125,13 @@ class FileEvents:
             return frozenset(self._interests)
 
     def _open(self, directories: Iterable[str]) -> RustNotify | None:
-        # Here, because it takes as long as half of a command line's start, and most of them watch nothing.
+        # Imported here, because it takes half the start time of a command, and most commands watch nothing.
         from watchfiles._rust_notify import RustNotify  # noqa: PLC0415
 
         try:
             return RustNotify(sorted(filter(_can_be_watched, directories)), False, False, _POLL_MS, False, False)
         except FileNotFoundError:
-            # The subscriber that is woken now sees it too, and asks for other directories.
+            # The subscriber that is woken now notices it as well, and requests other directories.
             return None
         except (OSError, RuntimeError) as error:
             if not self._refused:
@@ -142,7 +142,7 @@ class FileEvents:
             return None
 
     def _dispatch(self, watcher: RustNotify, interests: Iterable[Interest]) -> bool:
-        """Wake who is concerned until the set of directories changes; False when the watcher failed before."""
+        """Wake the subscribers concerned until the set of directories changes; return False if the watcher failed."""
         with watcher:
             while True:
                 try:
@@ -159,7 +159,10 @@ class FileEvents:
 
 
 def _can_be_watched(directory: str) -> bool:
-    """Return whether the library takes it: one directory that cannot be read, or is no UTF-8, would cost all others."""
+    """Return whether the library can watch a directory.
+
+    One that cannot be read, or is not UTF-8, would make it fail for all others.
+    """
     try:
         directory.encode()
     except UnicodeEncodeError:
@@ -168,7 +171,7 @@ def _can_be_watched(directory: str) -> bool:
 
 
 class _Changed(threading.Event):
-    """Set when the thread has to begin anew, also because the interpreter ends, which waits for it."""
+    """Set when the thread has to start again; also set when the interpreter ends, which waits for the thread."""
 
     @property
     def ending(self) -> bool:
@@ -179,4 +182,4 @@ class _Changed(threading.Event):
 
 
 FILE_EVENTS = FileEvents()
-"""Those of this process."""
+"""The instance of this process."""

@@ -1,18 +1,16 @@
-"""Walking back from a branch's head, for as far as it is worth.
+"""Walk back from the head of a branch, up to a maximum depth.
 
-Commits are immutable, so what was read once is kept: after a restart the walk reads the objects of one stretch of
-history, later ones cost a dictionary look-up per commit. Every walk ends at a named depth; a promotion that looks
-for its own commit looks for something recent, and a repository with a hundred thousand commits must not make it
-slow.
+Commits are immutable, so they are cached once read: after a restart a walk reads the objects of one stretch of history,
+and later walks cost a dictionary look-up per commit. Every walk has a maximum depth, because a promotion searches for
+its own, recent commit, and a repository with a hundred thousand commits must not make it slow.
 
-The order is by distance from the head, not by time stamp: stamps come from many clocks.
+The order is by distance from the head, not by timestamp, because timestamps come from many clocks.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 
 import pygit2
 from pygit2.enums import ObjectType
@@ -20,29 +18,29 @@ from pygit2.enums import ObjectType
 from kardinal.git import ancestry
 from kardinal.git.errors import DamagedRepository, TagNotFound
 from kardinal.git.objects import Staging
-from kardinal.git.runner import off_loop
 from kardinal.git.values import Commit
 from kardinal.objects.text import cut
-from kardinal.steps.commit_message import parse_trailers
+from kardinal.processes.threads import off_loop
+from kardinal.tree.commit_message import parse_trailers
 
 __all__ = ["FIND_DEPTH", "History", "contains", "includes", "tagged_commit"]
 
 FIND_DEPTH = 1_000
-"""Commits looked at before a trailer counts as absent: what a very busy repository takes in some minutes."""
+"""The most commits that are searched for a trailer: as many as a very busy repository gets in some minutes."""
 
 _KEPT = 4 * FIND_DEPTH
 
 _OWN_SIZE = 256 << 10
-"""Bytes of a commit that may be one of kardinal's: of longer ones the message is not looked at, nor kept."""
+"""The maximum size in bytes of a commit of kardinal; the message of a larger commit is neither examined nor kept."""
 
 _TAGS_OF_TAGS = 8
-"""Tag objects that are followed to a commit."""
+"""The most tag objects that are followed to a commit."""
 
 _SUBJECT = 200
 
 
 class History:
-    """The commits of one repository that were looked at lately."""
+    """The recently read commits of one repository."""
 
     def __init__(self) -> None:
         self._known: dict[str, Commit] = {}
@@ -53,7 +51,7 @@ class History:
         if known is None:
             try:
                 known = _parse_commit(oid, staging.read(oid))
-            except (KeyError, IndexError, ValueError, OverflowError):
+            except (KeyError, IndexError, ValueError):
                 raise DamagedRepository(f"commit {oid} can not be read") from None
             if len(self._known) >= _KEPT:
                 self._known.clear()
@@ -63,7 +61,7 @@ class History:
     def walk(
         self, staging: Staging, tip: str, *, since: str | None = None, limit: int = FIND_DEPTH
     ) -> Iterator[Commit]:
-        """Yield commits from `tip` back, nearest first, not including `since` and what lies behind it."""
+        """Yield commits from `tip` back, nearest first, without `since` and the commits behind it."""
         pending = deque([tip])
         seen = {tip, since}
         known = self._known
@@ -86,7 +84,7 @@ class History:
     def find(
         self, staging: Staging, tip: str, trailers: Mapping[str, str], *, since: str | None = None
     ) -> Commit | None:
-        """Return the nearest commit that carries all of `trailers`."""
+        """Return the nearest commit that has all of `trailers`."""
         if not trailers:
             return None
         return next((commit for commit in self.walk(staging, tip, since=since) if commit.carries(trailers)), None)
@@ -101,7 +99,7 @@ def contains(repository: pygit2.Repository, tip: str, oid: str) -> bool:
 
 @off_loop
 def tagged_commit(repository: pygit2.Repository, oid: str, tag: str) -> str:
-    """Return the commit that a tag stands for whose reference is at `oid`: the commit, or a tag object."""
+    """Return the commit of a tag whose reference is at `oid`, which is a commit or a tag object."""
     staging = Staging(repository)
     try:
         for _ in range(_TAGS_OF_TAGS):
@@ -118,7 +116,7 @@ def tagged_commit(repository: pygit2.Repository, oid: str, tag: str) -> str:
 
 @off_loop
 def includes(repository: pygit2.Repository, revision: str, commit: str) -> bool | None:
-    """Return whether `commit` is `revision` or one of its ancestors; None where one of them is no commit here."""
+    """Return whether `commit` is `revision` or one of its ancestors; None if one of them is unknown here."""
     staging = Staging(repository)
     known = all(staging.has(oid) and staging.header(oid)[0] == ObjectType.COMMIT for oid in (revision, commit))
     return contains(repository, revision, commit) if known else None
@@ -131,7 +129,6 @@ def _parse_commit(oid: str, data: bytes) -> Commit:
         key, _, value = line.partition(" ")
         fields.setdefault(key, []).append(value)
     author, committer = (fields[one][0].rpartition(">")[0] + ">" for one in ("author", "committer"))
-    seconds = int(fields["committer"][0].rpartition(">")[2].split()[0])
     return Commit(
         id=oid,
         tree=fields["tree"][0],
@@ -140,5 +137,4 @@ def _parse_commit(oid: str, data: bytes) -> Commit:
         trailers=parse_trailers(text) if len(data) <= _OWN_SIZE else {},
         author=author,
         committer=committer,
-        committed_at=datetime.fromtimestamp(seconds, UTC),
     )

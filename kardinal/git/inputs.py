@@ -1,7 +1,8 @@
-"""Inputs: trees of one repository, read by an edit of another one.
+"""Inputs: trees of one repository that the edit of another repository reads.
 
-An edit runs inside the operation of the repository that it changes. What its inputs lack is no damage of that one, nor
-of others whose edits land with it: it ends this edit alone, and `with_inputs` brings it and runs the operation again.
+An edit runs inside the operation of the repository that it changes. A missing object of an input is no damage to that
+repository, nor to other edits that land with it: it fails this edit only, and `with_inputs` fetches the object and runs
+the operation again.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from typing import TypeVar
 from kardinal.git.backend import Backend, Mending
 from kardinal.git.errors import DamagedRepository, ObjectsMissing
 from kardinal.git.objects import Staging
-from kardinal.git.runner import off_loop
 from kardinal.git.tree import TreeView
 from kardinal.objects.errors import KardinalError
-from kardinal.steps.edit import Tree
+from kardinal.processes.threads import off_loop
+from kardinal.tree.edit import Tree
 
 __all__ = ["InputIncomplete", "open_input", "with_inputs"]
 
 T = TypeVar("T")
 
 _AT_ONCE = 2_000
-"""Files that are fetched with absent ones of their directories: a step that reads one reads others."""
+"""The most files that are fetched together with a missing file of the same directories, which will be needed, too."""
 
 
 class InputIncomplete(KardinalError):
-    """An input lacks what an edit reads of it; another attempt finds it once `cause` is mended."""
+    """An input lacks an object that an edit reads; the next attempt finds it once `cause` is repaired."""
 
     transient = True
 
@@ -38,7 +39,7 @@ class InputIncomplete(KardinalError):
 
 
 async def with_inputs(operation: Callable[[], Awaitable[T]]) -> T:
-    """Return the result of an operation that runs edits, run again with what their inputs lacked."""
+    """Run an operation with edits, and run it again after fetching the objects that its inputs lacked."""
     mendings: dict[str, Mending] = {}
     while True:
         try:
@@ -51,7 +52,7 @@ async def with_inputs(operation: Callable[[], Awaitable[T]]) -> T:
 
 @off_loop
 def open_input(backend: Backend, wanted: str, name: str, tree: Tree) -> Tree:
-    """Return the tree object `wanted` of a repository for an edit of `tree`, whose limits it shares."""
+    """Return the tree object `wanted` of a repository for an edit of `tree`; both share one limit on reading."""
     if not isinstance(tree, TreeView):
         raise TypeError("only an edit of a repository has inputs")
     with _complete(backend):
@@ -60,7 +61,7 @@ def open_input(backend: Backend, wanted: str, name: str, tree: Tree) -> Tree:
 
 
 class _Input:
-    """A `Tree` whose errors say that it is an input that lacks something."""
+    """A `Tree` that raises `InputIncomplete` for a missing object."""
 
     def __init__(self, view: TreeView, staging: Staging, backend: Backend) -> None:
         self._view = view

@@ -1,10 +1,10 @@
-"""Edits on a branch: what is built on a tip, and published against it. Runs on a thread.
+"""Edits on a branch: commits are built on its tip and published together. Runs on a thread.
 
-One attempt takes a batch of edits, looks for each one's trailers in history first (a restart must find its own
-commit and not make a second one), and puts the others on top of each other, one commit each. All of them are
-published at once, so that a hundred promotions of one repository do not need a hundred pushes.
+One attempt takes a batch of edits and searches the history for the trailers of each, because after a restart an edit
+must find its own commit instead of creating a second one. The other edits are applied on top of each other, one commit
+each. All commits are published at once, so that a hundred promotions of one repository do not need a hundred pushes.
 
-An edit that can not be made fails alone; the others of its batch land.
+An edit that raises fails alone; the others of its batch land.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from kardinal.git.errors import DamagedRepository, ObjectsMissing
 from kardinal.git.history import History
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Signer, Staging
-from kardinal.git.runner import off_loop
 from kardinal.git.tree import TreeView, apply
 from kardinal.git.values import Landed
-from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.edit import Edit
+from kardinal.processes.threads import off_loop
+from kardinal.tree.commit_message import CommitMessage
+from kardinal.tree.edit import Edit
 
 __all__ = ["PlannedCommit", "land_all"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedCommit:
-    """An edit that is to be one commit."""
+    """An edit that will become one commit."""
 
     edit: Edit
     message: CommitMessage
@@ -52,10 +52,12 @@ class PlannedCommit:
 def land_all(
     backend: Backend, history: History, branch: str, commits: Sequence[PlannedCommit], *, time: datetime
 ) -> list[Landed | Exception]:
-    """Put `commits` on `branch` as one push; each gets its result or its own error."""
+    """Put `commits` on `branch` with one push; return a result or an error for each."""
     staging = Staging(backend.open())
     tip = require_tip(backend, branch)
-    head, results, missing = tip, list[Landed | Exception](), set[str]()
+    head = tip
+    results = list[Landed | Exception]()
+    missing = set[str]()
     for planned in commits:
         found = history.find(staging, head, planned.message.trailers)
         if found is not None:
@@ -69,7 +71,8 @@ def land_all(
             continue
         except DamagedRepository:
             raise
-        except Exception as error:  # an edit is foreign code: whatever it raises is its caller's, not its neighbours'
+        # an edit is foreign code: its error is only for its own caller, not for the other edits
+        except Exception as error:
             results.append(error)
             continue
         if after == before:
@@ -78,7 +81,7 @@ def land_all(
         head = planned.commit(staging, tree=after, parent=head, time=time)
         results.append(Landed(commit=head, tree=after, changed=True, adopted=False))
     if missing:
-        # All at once, for all edits of the batch.
+        # Fetched at once, for all edits of the batch.
         raise ObjectsMissing(frozenset(missing))
     if head != tip:
         backend.publish(branch_ref(branch), old=tip, new=head, staging=staging)

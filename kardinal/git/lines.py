@@ -1,9 +1,9 @@
-"""The lines in which two texts differ, found within a bound of work.
+"""Find the lines in which two texts differ, within a limit on the work.
 
-libgit2 compares 1 MiB of short lines with 4 MiB of others for many seconds, and nothing else of the process runs
-meanwhile: probes fail, and the pod is killed. Texts of contributors are compared here instead, by the greedy algorithm
-of Myers (1986): its work grows with the number of differences, and it is given up when that is too much. Lines that
-only one text has are set aside before, because nothing can match them.
+libgit2 takes many seconds to compare 1 MiB of short lines with 4 MiB of other lines, and holds the GIL meanwhile:
+probes fail, and the pod is killed. So texts of contributors are compared here, by the greedy algorithm of Myers (1986).
+Its work grows with the number of differences, and it is given up beyond a limit. Lines that only one text has are
+removed first, because nothing can match them.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from kardinal.bounded import ForeignBytes
 __all__ = ["LINES_LIMIT", "STEPS", "Effort", "Hunk", "TooDifferent", "hunks", "is_binary", "split_lines"]
 
 LINES_LIMIT = 100_000
-"""Lines of a text that is compared."""
+"""The most lines of a text that is compared."""
 STEPS = 1_000_000
-"""Comparisons of two lines for all texts that are compared together; some tenths of a second."""
+"""The most comparisons of two lines for all texts of one operation; they take some tenths of a second."""
 _DIFFERENCES = 1_000
-"""Lines that are in both texts, and in different places."""
+"""The most differences between lines that both texts contain."""
 _BINARY = 8_000
-"""Bytes at the beginning of a file that are looked through for a zero, as by Git."""
+"""The number of bytes at the start of a file that are searched for a zero byte, as in Git."""
 
 
 class TooDifferent(Exception):
-    """Texts that are not compared because it would be too much work."""
+    """Texts that are not compared, because that would be too much work."""
 
 
 class Hunk(NamedTuple):
-    """The lines from `start` to `end` of one text, in the place of which the other one has those of its own."""
+    """The lines from `start` to `end` of one text, which the other text replaces by its own."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class Hunk(NamedTuple):
 
 @dataclass(slots=True)
 class Effort:
-    """The comparisons that are left."""
+    """The number of comparisons that are left."""
 
     left: int = STEPS
 
@@ -53,12 +53,12 @@ class Effort:
 
 
 def is_binary(content: bytes) -> bool:
-    """Return whether a file is not compared by lines."""
+    """Return whether a file is binary, so that it is not compared by lines."""
     return b"\0" in content[:_BINARY]
 
 
 def split_lines(content: bytes) -> list[bytes]:
-    """Return the lines of a text with their ends; raises `TooDifferent` for very many."""
+    """Return the lines of a text with their ends; raises `TooDifferent` if there are too many."""
     if content.count(b"\n") > LINES_LIMIT:
         raise TooDifferent
     *lines, rest = content.split(b"\n")
@@ -66,7 +66,7 @@ def split_lines(content: bytes) -> list[bytes]:
 
 
 def hunks(one: Sequence[bytes], other: Sequence[bytes], effort: Effort) -> Iterator[Hunk]:
-    """Yield where two texts differ, in order; raises `TooDifferent` first."""
+    """Yield the differences of two texts in order; raises `TooDifferent` before the first one."""
     begin = 0
     shorter = min(len(one), len(other))
     while begin < shorter and one[begin] == other[begin]:
@@ -80,17 +80,19 @@ def hunks(one: Sequence[bytes], other: Sequence[bytes], effort: Effort) -> Itera
     right = [at for at in range(begin, ends[1]) if other[at] in in_both]
     matches = _matches([one[at] for at in left], [other[at] for at in right], effort)
     pairs = [(left[x], right[y]) for x, y in matches]
-    x, y = begin, begin
+    x = begin
+    y = begin
     for next_x, next_y in (*pairs, ends):
         if (x, y) != (next_x, next_y):
             yield Hunk(x, next_x, y, next_y)
-        x, y = next_x + 1, next_y + 1
+        x = next_x + 1
+        y = next_y + 1
 
 
 def _matches(one: Sequence[bytes], other: Sequence[bytes], effort: Effort) -> list[tuple[int, int]]:
     """Return the pairs of lines of a longest common subsequence."""
     most = min(len(one) + len(other), _DIFFERENCES)
-    # How far each diagonal of the square of both texts was followed; diagonal -1 stands at the end of the list.
+    # The furthest point on each diagonal of the square of both texts; diagonal -1 is at the end of the list.
     furthest = [0] * (2 * most + 3)
     trace = list[_Round]()
     for number in range(most + 1):
@@ -112,14 +114,14 @@ def _matches(one: Sequence[bytes], other: Sequence[bytes], effort: Effort) -> li
 
 
 def _before(furthest: Sequence[int] | _Round, diagonal: int, number: int) -> int:
-    """Return the diagonal from which another one is entered: by a line of the second text, or by one of the first."""
+    """Return the diagonal from which `diagonal` is entered: by a line of the second text, or by one of the first."""
     if diagonal == -number or (diagonal != number and furthest[diagonal - 1] < furthest[diagonal + 1]):
         return diagonal + 1
     return diagonal - 1
 
 
 class _Round:
-    """How far the diagonals had been followed before a round."""
+    """The furthest points on the diagonals before a round."""
 
     def __init__(self, furthest: Sequence[int], number: int) -> None:
         self._lowest = -number - 1
@@ -130,7 +132,7 @@ class _Round:
 
 
 def _traced(trace: Sequence[_Round], x: int, y: int) -> list[tuple[int, int]]:
-    """Return the pairs on the way to the end of both texts, by walking it back."""
+    """Return the pairs on the path to the end of both texts, by following it backwards."""
     pairs = list[tuple[int, int]]()
     for number in range(len(trace) - 1, -1, -1):
         furthest = trace[number]
@@ -141,7 +143,8 @@ def _traced(trace: Sequence[_Round], x: int, y: int) -> list[tuple[int, int]]:
             x -= 1
             y -= 1
             pairs.append((x, y))
-        x, y = to_x, to_y
+        x = to_x
+        y = to_y
     pairs.reverse()
     return pairs
 

@@ -1,14 +1,16 @@
-"""A repository on this machine.
+"""The backend of a repository on this machine.
 
-Objects are written straight into its database, where they are harmless until a reference points to them, and the
-reference is moved by compare-and-swap (`refs`). There is no fetch and no transfer: what is read is what is there.
+Objects are written directly into its database, where they do no harm until a reference points to them, and the
+reference is moved by compare-and-swap (`refs`). There is no fetch and no transfer: reads see the present state.
 
-This is not a push. Hooks do not run, so that a repository that has some is refused unless that is allowed (`hooks`).
-Reflogs are not written, and like Git's own default the reference is flushed to disk but the loose objects are left to
-the file system (`core.fsyncObjectFiles` is honoured).
+This is not a push. Hooks do not run, so a repository with hooks is refused unless that is allowed: an owner who
+protects a branch by a hook, or starts a program with one, relies on it. Running the hook is no alternative, because
+that executes code of the repository with the rights of the program that promotes. Reflogs are not written. As in Git's
+default, the reference is flushed to disk, but loose objects are left to the file system (`core.fsyncObjectFiles` is
+respected).
 
-A repository with a work tree is accepted as long as the branch is not checked out: moving that would make the
-checked-out files look like a change back.
+A repository with a work tree is accepted if the branch is not checked out: moving a checked-out branch would make its
+files look like a change that reverts the commit.
 """
 
 from __future__ import annotations
@@ -23,19 +25,23 @@ from typing import ParamSpec, TypeVar
 import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
-from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.errors import DamagedRepository, GitError, PushRejected, RepositoryUnreachable
-from kardinal.git.hooks import refuse_hooks
 from kardinal.git.names import branch_of
 from kardinal.git.objects import Staging
 from kardinal.git.refs import RefStore
-from kardinal.git.runner import GitRunner, off_loop
+from kardinal.git.runner import GitRunner
 from kardinal.git.watcher import RepositoryPlace
+from kardinal.processes.threads import off_loop
+from kardinal.tree.repository_url import RepositoryURL
 
 __all__ = ["LocalBackend"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_PUSH_HOOKS = ("pre-receive", "update", "proc-receive", "post-receive", "post-update", "reference-transaction")
+_HOOKS_PATH = "core.hooksPath"
+"""The setting that names another directory of hooks."""
 
 
 class LocalBackend:
@@ -50,13 +56,13 @@ class LocalBackend:
         self._bypasses_hooks = allow_bypassing_hooks
 
     def use(self, *refs: str) -> None:
-        """Nothing to prepare: references are read where they are."""
+        """Do nothing, because references are read directly."""
 
     async def refresh(self, *, everything: bool = False) -> None:
-        """Nothing to learn."""
+        """Do nothing, because there is no copy to refresh."""
 
     async def prepare(self) -> None:
-        """Nothing to learn."""
+        """Do nothing, because there is no copy to refresh."""
 
     async def supply(self, ids: frozenset[str]) -> None:
         raise DamagedRepository(f"{self.url.text} lacks object {min(ids)}")
@@ -65,10 +71,10 @@ class LocalBackend:
         return lambda: None
 
     async def repair(self) -> None:
-        """Nothing to do about it: it is the user's."""
+        """Do nothing, because the repository belongs to the user."""
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing, because nothing is kept open."""
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._runner.run(function, *args, **kwargs)
@@ -125,7 +131,7 @@ class LocalBackend:
 
     @off_loop
     def place(self) -> RepositoryPlace:
-        """Return where the repository is, or will be."""
+        """Return the path of the repository, and its Git directory if it exists."""
         try:
             return RepositoryPlace(self._path, self._git_directory())
         except (RepositoryUnreachable, OSError):
@@ -133,7 +139,7 @@ class LocalBackend:
 
     @off_loop
     def _git_directory(self) -> str:
-        """Look each time: a repository that was moved away is worth another attempt, what it lacks is not."""
+        """Return the Git directory; it is searched each time, because the repository may have been moved away."""
         return _find_git_directory(Path(self._path))
 
     def _refuse_checked_out(self, ref: str) -> None:
@@ -152,7 +158,7 @@ class LocalBackend:
 
     def _refuse_hooks(self) -> None:
         if not self._bypasses_hooks:
-            refuse_hooks(self.open(), path=self._path)
+            _check_hooks(self.open(), path=self._path)
 
     def _unwritable(self, error: Exception) -> GitError:
         reason = error.strerror if isinstance(error, OSError) else "Git refused to write"
@@ -174,3 +180,30 @@ def _find_git_directory(path: Path) -> str:
             f"{path} is not a Git repository", remedy=f"Create one: git init --bare {path}", transient=True
         )
     return str(directory)
+
+
+@off_loop
+def _check_hooks(repository: pygit2.Repository, *, path: str) -> None:
+    """Raise `PushRejected` if a push to the repository would run hooks; `path` is its name in the message."""
+    directory = _hooks_directory(repository)
+    there = [name for name in _PUSH_HOOKS if _runs(directory / name)]
+    if there:
+        raise PushRejected(
+            f"{path} has hooks that a promotion would bypass: {', '.join(there)} in {directory}",
+            remedy="Promote to it through a Git server (https or ssh), remove the hooks, or start with "
+            "--allow-bypassing-hooks if nothing relies on them",
+        )
+
+
+def _hooks_directory(repository: pygit2.Repository) -> Path:
+    """Return the directory in which Git looks for hooks; a relative path is relative to the Git directory."""
+    own = Path(repository.path)
+    try:
+        chosen = repository.config[_HOOKS_PATH]
+    except KeyError:
+        chosen = None
+    return own / Path(chosen).expanduser() if chosen else own / "hooks"
+
+
+def _runs(hook: Path) -> bool:
+    return hook.is_file() and os.access(hook, os.X_OK)

@@ -1,12 +1,12 @@
-"""Git's lock files, taken so that a killed process does not leave one for ever.
+"""Git's lock files, taken such that a killed process does not leave one forever.
 
-Git protects `X` by creating `X.lock` with O_EXCL, writes the new content there and renames it over `X`. A process that
-takes part must do the same. Git leaves a stale lock behind when it is killed and asks a person to remove it; a
-controller that is killed at any moment, and restarted, can not.
+Git protects `X` by creating `X.lock` with O_EXCL, writes the new content there and renames it to `X`. Every process
+that takes part must do the same. When Git is killed, it leaves its lock behind and asks a person to remove it; a
+controller that may be killed and restarted at any time cannot do that.
 
-So our lock files are marked: a claim file is created beside (Git skips its name), an flock is held on it, and the
-lock is a hard link to it, which is as exclusive as O_EXCL. A lock with two links whose flock is free belonged to
-one of us that is dead, because the kernel drops the flock with the process. Locks of Git have one link and are
+So our lock files are marked: a claim file is created beside the lock (Git ignores its name), an flock is held on it,
+and the lock is a hard link to it, which is as exclusive as O_EXCL. The kernel releases the flock when the process ends,
+so a lock with two links and a free flock belonged to a process of ours that is dead. Locks of Git have one link and are
 never touched.
 """
 
@@ -21,25 +21,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from kardinal.git.errors import PushRejected, TransientGitError
-from kardinal.git.runner import off_loop
+from kardinal.processes.threads import off_loop
 
 __all__ = ["LockFile", "locked"]
 
 _PATIENCE = 2.0
-"""Seconds a lock is waited for; it is held for milliseconds, and Git itself waits up to one second."""
+"""The time in seconds to wait for a lock. It is held for milliseconds, and Git itself waits up to one second."""
 
 _PAUSE = 0.002
 
 
 class LockFile:
-    """`<path>.lock`, held."""
+    """The lock file `<path>.lock`, which this process holds."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         self._path = path
         self._descriptor = descriptor
 
     def replace(self, content: bytes) -> None:
-        """Make `content` the file's, durably, and give the lock up in the same step."""
+        """Replace the content of the file durably, and release the lock in the same step."""
         os.write(self._descriptor, content)
         os.fsync(self._descriptor)
         try:
@@ -54,7 +54,7 @@ class LockFile:
 
 @contextmanager
 def locked(path: str) -> Iterator[LockFile]:
-    """Hold `<path>.lock`; wait a moment for the process that has it."""
+    """Hold `<path>.lock`; wait a moment if another process has it."""
     descriptor, claim = _acquire(path)
     try:
         yield LockFile(path, descriptor)
@@ -68,7 +68,7 @@ def locked(path: str) -> Iterator[LockFile]:
 
 @off_loop
 def _acquire(path: str) -> tuple[int, str]:
-    # Another process is waited for, and it lives in real time.
+    # The other process lives in real time.
     deadline = time.monotonic() + _PATIENCE
     directory, name = os.path.split(path)
     while True:
@@ -109,7 +109,7 @@ def _link(claim: str, lock: str) -> bool:
 
 
 def _break_stale(lock: str) -> bool:
-    """Remove a lock whose owner was one of us and is dead; True when it is gone."""
+    """Remove a lock of a dead process of ours; return whether the lock is gone."""
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -122,7 +122,7 @@ def _break_stale(lock: str) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        # Only who holds this flock removes this lock, so between the look and the removal no process can replace it.
+        # Only the holder of this flock removes the lock, so no other process can replace it between check and removal.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.stat(lock), found):
                 os.unlink(lock)

@@ -1,7 +1,7 @@
-"""Tell what the failures of a transfer mean, whichever program made it.
+"""Convert the failures of a transfer to errors.
 
-They are recognised here and nowhere else, by status code and by the words of Git, libgit2 and curl. What they say to
-users is kardinal's own text; only what the remote itself wrote about a refusal is passed on, because it names the rule.
+Only this module recognises them, by the HTTP status and by the messages of Git and curl; messages of ssh are in `ssh`.
+Users read kardinal's own texts. Only the remote's message about a refused push is quoted, because it names the rule.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from kardinal.git.names import branch_of
 __all__ = ["Expected", "failure_of", "for_status", "no_credentials", "refused_credentials", "refused_push"]
 
 _EXPLANATION = 200
-"""Characters of a remote's own words that are passed on."""
+"""The maximum length of a quoted message of a remote, in characters."""
 
 _LOST_RACE = re.compile(
-    r"non-fast-?forward|not present locally|fetch first|stale info|already exists"
+    r"non-fast-?forward|fetch first|stale info|already exists"
     r"|cannot lock ref|failed to (lock|update ref)|incorrect old value|remote ref (updated|has changed)",
     re.I,
 )
 _LOCK = re.compile(r"Unable to create '([^'\n]{1,200}\.lock)': File exists", re.I)
-"""The words of Git about a lock file that is there: of another push, or of one that was killed."""
+"""Git's message about an existing lock file, of another push or of one that was killed."""
 _NETWORK_WORDS = re.compile(
     r"SSL error|socket|timed out|connect|resolve|unexpected EOF|early EOF|hung up|RPC failed|Empty reply|Recv failure"
     r"|Send failure|transfer closed|reset|GnuTLS|TLS|HTTP/2|remote failure",
@@ -41,9 +41,7 @@ _NETWORK_WORDS = re.compile(
 )
 _SAID_BY_REMOTE = re.compile(r"^remote: .*$", re.M)
 _UNREACHABLE = re.compile(r"resolve|failed to connect|could ?n[o']t connect", re.I)
-_NO_MEMORY = re.compile(
-    r"out of memory|cannot allocate memory|mmap failed|failed to (allocate|mmap|map segment)|MemoryError", re.I
-)
+_NO_MEMORY = re.compile(r"out of memory|cannot allocate memory|mmap failed|failed to (allocate|mmap|map segment)", re.I)
 _DAMAGED = re.compile(
     r"not a git repository: |could not read|unable to (read|create|write|parse)|bad object|inflate|corrupt"
     r"|revision walk|packfile|pack signature|missing (blob|tree|commit)|loose object|index-pack failed"
@@ -57,19 +55,19 @@ _NOT_GIT = re.compile(
     re.I,
 )
 _CUT_SHORT = re.compile(r"transfer closed|Recv failure|bytes? of body are still expected", re.I)
-"""The words about an answer that ended in the middle, looked for before those about an answer that is not Git's."""
+"""Messages about an answer that was cut short; checked before those about an answer that is not Git's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The precondition of a push: the reference and its commit, None where it must not exist."""
+    """The precondition of a push: the reference and its commit; None if the reference must not exist."""
 
     ref: str
     old: str | None
 
 
 def failure_of(text: str, url: str, *, pushing: Expected | None = None) -> Exception:
-    """Return what a transfer that failed without an HTTP status means, from the words about it."""
+    """Return the error for a transfer that failed without an HTTP status, from the text of Git."""
     text = _SAID_BY_REMOTE.sub("", text)
     if pushing is not None and _LOST_RACE.search(text):
         return RefMoved(pushing.ref, old=pushing.old)
@@ -108,9 +106,9 @@ def failure_of(text: str, url: str, *, pushing: Expected | None = None) -> Excep
 
 
 def refused_push(refusal: str, said: str, url: str, pushing: Expected, *, quoted: bool = True) -> Exception:
-    """Return what a push means that the remote has refused by `refusal`, having `said` more to its user.
+    """Return the error for a push that the remote refused with `refusal`; `said` is its message to the user.
 
-    `quoted`: its words may be passed on.
+    `quoted`: the message may be quoted.
     """
     if quoted and (lock := _LOCK.search(said)):
         return RefMoved(pushing.ref, old=pushing.old, lock=_plain(lock[1]), said=_plain(said))
@@ -123,13 +121,13 @@ def refused_push(refusal: str, said: str, url: str, pushing: Expected, *, quoted
 
 
 def _plain(words: str) -> str:
-    """Return words of a remote as one line of printable text of bounded length."""
+    """Return a message of a remote as one line of printable text with limited length."""
     printable = "".join(character if character.isprintable() else " " for character in words)
     return " ".join(printable.split())[:_EXPLANATION].strip(" .")
 
 
 def for_status(status: int, url: str) -> GitError:
-    """Return what a failed transfer with this HTTP status means."""
+    """Return the error for a transfer that failed with this HTTP status."""
     if status == 401:
         return refused_credentials(url)
     if status == 403:

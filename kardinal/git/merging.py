@@ -1,8 +1,8 @@
-"""A proposed commit onto its base, without a merge commit. Runs on a thread.
+"""Put a proposed commit onto its base, without a merge commit, and find what prevents it. Runs on a thread.
 
-Where the base has not moved, it moves forward to the proposal. Where it has, the proposal's difference is applied
-to today's base as one commit with the proposal's own message, trailers included, so that one commit per environment
-holds and the promotion finds it. Merging twice, or again after a crash, finds what was merged the first time.
+If the base has not moved, it is fast-forwarded to the proposal. Otherwise the changes of the proposal are applied to
+the present base as one commit with the proposal's own message and trailers, so that there is one commit per environment
+and the promotion finds it. Merging twice, or again after a crash, finds the result of the first merge.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kardinal.git.history import History, contains
 from kardinal.git.merging_trees import merge_trees
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
-from kardinal.git.runner import off_loop
 from kardinal.git.values import Commit, Landed
+from kardinal.processes.threads import off_loop
 
-__all__ = ["merge"]
+__all__ = ["conflicting_files", "merge"]
 
 
 @off_loop
 def merge(backend: Backend, history: History, branch: str, commit: str, *, time: datetime) -> Landed:
-    """Bring `commit` onto `branch`."""
+    """Merge `commit` into `branch`."""
     repository = backend.open()
     staging = Staging(repository)
     tip = require_tip(backend, branch)
@@ -55,7 +55,23 @@ def merge(backend: Backend, history: History, branch: str, commit: str, *, time:
     return Landed(commit=new, tree=after, changed=True, adopted=False)
 
 
+@off_loop
+def conflicting_files(backend: Backend, history: History, branch: str, base: str) -> tuple[str, ...]:
+    """Return the sorted paths of conflicts between `branch` and `base`; empty if one contains the other.
+
+    Only files that both sides have changed are read, because a mirror may lack the contents of all others.
+    """
+    staging = Staging(backend.open())
+    tip = require_tip(backend, branch)
+    onto = require_tip(backend, base)
+    origin = merge_base(staging, onto, tip)
+    if origin is None or origin in (tip, onto):
+        return ()
+    _, conflicts = merge_trees(staging, *(history.commit(staging, commit).tree for commit in (origin, onto, tip)))
+    return tuple(conflicts)
+
+
 def _first_of(history: History, staging: Staging, tip: str, *, origin: str) -> Commit:
-    """Return the commit whose message speaks for a proposal: the promotion's own, or else the last one."""
+    """Return the commit whose message is used for a proposal: the promotion's own, or else the last one."""
     proposal = list(history.walk(staging, tip, since=origin))
     return next((commit for commit in reversed(proposal) if commit.trailers), proposal[0])

@@ -1,7 +1,7 @@
-"""A merge of two trees, within bounds: what one side alone has changed is taken, what both have is put together.
+"""Merge two trees within limits: changes of one side are taken, changes of both sides are merged by lines.
 
-A directory is opened where both sides have changed it, so the rest of a repository may be of any size. libgit2 would
-read every directory, and compare texts without a bound. Renamed files are files that are deleted and made.
+A directory is opened only if both sides have changed it, so the rest of a repository may have any size. libgit2 would
+read every directory, and compare texts without a limit. A renamed file counts as one deleted and one new file.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kardinal.git.lines import Effort, Hunk, TooDifferent, hunks, is_binary, split_lines
-from kardinal.git.objects import Entry, Staging, check_depth
-from kardinal.steps.edit import EDITED_LIMIT
+from kardinal.git.objects import Staging, TreeEntry, check_depth
+from kardinal.tree.edit import EDITED_LIMIT
 
 __all__ = ["merge_texts", "merge_trees"]
 
 
 def merge_trees(staging: Staging, origin: str, ours: str, theirs: str) -> tuple[str, list[str]]:
-    """Return the tree of both changes since `origin`, and the paths of conflicts, which have the content of `ours`."""
+    """Return the tree with both changes since `origin`, and the paths of conflicts, which keep `ours`."""
     merge = _Merge(staging)
-    merged = merge.entry("", *map(Entry.directory, (origin, ours, theirs)))
+    merged = merge.entry("", *map(TreeEntry.directory, (origin, ours, theirs)))
     return merged.id if merged is not None else staging.add_tree({}), sorted(merge.conflicts)
 
 
 def merge_texts(origin: bytes, ours: bytes, theirs: bytes, effort: Effort) -> bytes | None:
-    """Return the text of both changes; None where they touch the same lines, or are too much to compare."""
+    """Return the text with both changes; None if they touch the same lines, or comparing them is too much work."""
     texts = (origin, ours, theirs)
     if any(is_binary(text) for text in texts):
         return None
@@ -32,11 +32,13 @@ def merge_texts(origin: bytes, ours: bytes, theirs: bytes, effort: Effort) -> by
         sides = list(hunks(base, one, effort)), list(hunks(base, other, effort))
     except TooDifferent:
         return None
-    merged, at = list[bytes](), 0
+    merged = list[bytes]()
+    at = 0
     while sides[0] or sides[1]:
         mine, yours = _next(*sides)
         taken = [each[0].start for each in (mine, yours) if each]
-        start, end = min(taken), max(each[-1].end for each in (mine, yours) if each)
+        start = min(taken)
+        end = max(each[-1].end for each in (mine, yours) if each)
         first, second = (_region(*side, start, end) for side in ((base, one, mine), (base, other, yours)))
         if mine and yours and first != second:
             return None
@@ -67,22 +69,24 @@ def _is_first(hunk: Hunk, mine: Sequence[Hunk], yours: Sequence[Hunk]) -> bool:
 def _region(
     base: Sequence[bytes], text: Sequence[bytes], found: Sequence[Hunk], start: int, end: int
 ) -> Sequence[bytes]:
-    """Return what one side has in the place of the lines of the base from `start` to `end`."""
+    """Return the lines of one side that replace the lines of the base from `start` to `end`."""
     if not found:
         return base[start:end]
     return text[found[0].other_start - (found[0].start - start) : found[-1].other_end + (end - found[-1].end)]
 
 
 class _Merge:
-    """One merge: its conflicts so far, and the work that is left to it."""
+    """One merge: its conflicts so far, and the remaining budget of work."""
 
     def __init__(self, staging: Staging) -> None:
         self.conflicts: list[str] = []
         self._staging = staging
         self._effort = Effort()
 
-    def entry(self, path: str, origin: Entry | None, ours: Entry | None, theirs: Entry | None) -> Entry | None:
-        """Return what is at a path after the merge; None for nothing."""
+    def entry(
+        self, path: str, origin: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None
+    ) -> TreeEntry | None:
+        """Return the entry at a path after the merge; None if there is none."""
         if theirs in (ours, origin):
             return ours
         if ours == origin:
@@ -96,19 +100,19 @@ class _Merge:
             return ours
         return merged
 
-    def _directory(self, path: str, *sides: Entry | None) -> Entry | None:
+    def _directory(self, path: str, *sides: TreeEntry | None) -> TreeEntry | None:
         check_depth(path)
         origin, ours, theirs = ({} if side is None else self._staging.tree(side.id) for side in sides)
-        merged: dict[str, Entry] = {}
+        merged: dict[str, TreeEntry] = {}
         for name in sorted(origin.keys() | ours.keys() | theirs.keys()):
             below = f"{path}/{name}" if path else name
             found = self.entry(below, origin.get(name), ours.get(name), theirs.get(name))
             if found is not None:
                 merged[name] = found
-        return Entry.directory(self._staging.add_tree(merged)) if merged else None
+        return TreeEntry.directory(self._staging.add_tree(merged)) if merged else None
 
-    def _file(self, origin: Entry | None, ours: Entry | None, theirs: Entry | None) -> Entry | None:
-        """Return a file that both sides have changed; None for a conflict."""
+    def _file(self, origin: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None) -> TreeEntry | None:
+        """Return the merge of a file that both sides have changed; None for a conflict."""
         if origin is None or ours is None or theirs is None:
             return None
         if not all(side.is_file for side in (origin, ours, theirs)):
@@ -119,4 +123,4 @@ class _Merge:
         merged = merge_texts(before, one, other, self._effort)
         if merged is None:
             return None
-        return Entry(theirs.mode if ours.mode == origin.mode else ours.mode, self._staging.add_blob(merged))
+        return TreeEntry(theirs.mode if ours.mode == origin.mode else ours.mode, self._staging.add_blob(merged))

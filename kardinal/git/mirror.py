@@ -1,20 +1,19 @@
-"""A remote repository, by way of a bare mirror.
+"""The backend of a remote repository: a bare mirror of it.
 
-All promotions share it. Reading means fetching first, and callers who ask at the same time share one fetch; but
-never one that had begun before they asked, because it may not have seen what they are looking for. Writing does not
-fetch: it builds on what the mirror knows, and when the remote has moved on the push is refused, the mirror fetches
-and the change is built again.
+All promotions share the mirror. Reading fetches first, and callers that ask at the same time share one fetch. A caller
+never shares a fetch that began before it asked, because that fetch may have missed the commit it looks for. Writing
+does not fetch: it builds on the commits in the mirror, and if the remote has moved on, the push is refused, the mirror
+fetches and the change is built again.
 
-The transfers themselves are made by children that can be killed (`child`): by `git` where there is one, else by libgit2
-in a Python of its own.
+The transfers are made by `git` (`program`), in child processes that can be killed (`transfers`).
 
-A mirror has the whole history of the branches that are in use, and of no other. It has no contents of files where the
-host can leave them out: libgit2 does not fetch what it lacks, so an operation that misses some ends, what it missed is
-fetched in one go, and it is run again (`mended`).
+A mirror contains the whole history of the branches in use, and no other branch. If the host supports it, the mirror
+contains no file contents. libgit2 does not fetch missing contents, so an operation that misses some ends, all of them
+are fetched at once, and the operation runs again (`mended`).
 
-A mirror holds nothing that can not be fetched again. When it is damaged, a fetch into it was cut short, or it has grown
-by too many small packs, it is thrown away and cloned anew. One that has grown waits for the operations in it, but not
-for ever: those that lose their mirror begin again in the new one.
+Everything in a mirror can be fetched again. If it is damaged, if a fetch into it was cut short, or if it has too many
+small packs, it is deleted and cloned again. A mirror that has only grown waits for its current operations, but not
+forever: an operation that loses its mirror starts again in the new one.
 """
 
 from __future__ import annotations
@@ -24,17 +23,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, partial
-from typing import ParamSpec, Protocol, TypeVar
+from functools import partial
+from typing import ParamSpec, TypeVar
 
 import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
-from kardinal.api.repository_url import RepositoryURL
+from kardinal.clock import Clock
 from kardinal.git.addresses import HostAddresses
 from kardinal.git.cache import MAX_AGE, Cache, discard, remove_unfinished
-from kardinal.git.child import Children, TransferLimits
-from kardinal.git.credentials import Credentials
+from kardinal.git.credentials import GitCredentials
 from kardinal.git.errors import (
     BranchLocked,
     DamagedRepository,
@@ -45,16 +43,17 @@ from kardinal.git.errors import (
     TransferStopped,
 )
 from kardinal.git.meaning import Expected
-from kardinal.git.memory import MemoryPool
 from kardinal.git.names import branch_of
 from kardinal.git.objects import Staging
 from kardinal.git.program import GitProgram, find_git
 from kardinal.git.redirects import following
 from kardinal.git.refs import RefStore
-from kardinal.git.runner import GitRunner, off_loop
+from kardinal.git.runner import GitRunner
 from kardinal.git.shares import Lane
-from kardinal.git.worker_program import WorkerProgram
-from kardinal.runtime.clock import Clock
+from kardinal.git.transfers import TransferLimits, Transfers
+from kardinal.processes.memory import MemoryPool
+from kardinal.processes.threads import off_loop
+from kardinal.tree.repository_url import RepositoryURL
 
 __all__ = ["MirrorBackend"]
 
@@ -62,54 +61,29 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MAX_PACKS = 500
-"""Packs of a mirror, one per fetch that brought something; more make every look-up slow."""
+"""The most packs of a mirror. Each fetch adds one, and many packs make every look-up slow."""
 _MAX_LOOSE = 100
-"""Loose objects in one of 256 directories: some 25,000 in all."""
+"""The most loose objects in one of 256 directories, which means about 25,000 in total."""
 
 _AT_MOST = 4.0
-"""How many times too large or too old a mirror may become while operations go on in it."""
+"""The factor by which a mirror may exceed its size or age while operations use it."""
 
 _OVERTAKEN = 2
-"""Fetches made again; a lock that is still there then was left by a process that was killed."""
+"""The number of retries of a fetch. A lock that is still there after them was left by a killed process."""
 
 _MAX_USED = 256
-"""References that a fetch asks for."""
+"""The most references that one fetch asks for."""
 _EVERYTHING = "refs/heads/*"
 
 _LOCK_KNOWN = timedelta(minutes=15)
-"""How long after a refusal a lock of the host counts as being there: longer than between two attempts."""
-
-find_git_once = cache(find_git)
-
-
-class Transport(Protocol):
-    """Makes transfers of one mirror; raises `Redirected` for an address that is not the final one."""
-
-    def fetch(self, url: str, refs: Sequence[str], *, whole: bool) -> Sequence[str]:
-        """Make references of the mirror, or those that a pattern stands for, those of `url`; return the absent ones.
-
-        `whole`: with the contents of all files.
-        """
-        ...
-
-    def fetch_objects(self, url: str, ids: Sequence[str]) -> None:
-        """Bring objects into the mirror; `DamagedRepository` where the host does not give single ones."""
-        ...
-
-    def push(self, url: str, new: str | None, expected: Expected) -> None:
-        """Move a reference of `url` from the expected commit to `new`; None deletes it."""
-        ...
-
-    def try_push(self, url: str, expected: Expected) -> None:
-        """Ask `url` for the right to move a reference, as far as it can be asked without moving it."""
-        ...
+"""How long after a refused push the host's lock counts as existing; longer than the time between two attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FoundLock:
     """A lock file at the host that the last push to a reference has met.
 
-    It counts as being there while the reference is at `tip`, and for a while after the last push at most.
+    It counts as existing while the reference is at `tip`, and until `until` at most.
     """
 
     path: str
@@ -119,12 +93,12 @@ class _FoundLock:
 
 
 class MirrorBackend:
-    """A repository behind https, ssh or http."""
+    """The backend of a repository behind https, ssh or http."""
 
     def __init__(
         self,
         url: RepositoryURL,
-        credentials: Credentials | None,
+        credentials: GitCredentials | None,
         *,
         owner: str,
         cache: Cache,
@@ -137,7 +111,7 @@ class MirrorBackend:
     ) -> None:
         self.url = url
         self.credentials = credentials
-        """Of the next transfer."""
+        """The credentials of the next transfer."""
         self._cache = cache
         self._path = cache.path(url, credentials, owner)
         self._lane = Lane(url.host, owner)
@@ -154,7 +128,7 @@ class MirrorBackend:
         self._damaged = False
         self._discarded = 0
         self._empty = False
-        self._children = Children(limits, memory, room=partial(cache.make_room, self._path))
+        self._transfers = Transfers(limits, memory, room=partial(cache.make_room, self._path))
         self._addresses = addresses
         self._locks: dict[str, _FoundLock] = {}
 
@@ -169,7 +143,7 @@ class MirrorBackend:
 
     async def refresh(self, *, everything: bool = False) -> None:
         self._everything = self._everything or everything
-        # A task that waits for its turn has not looked yet and will see everything asked for until then.
+        # A task that waits for its turn has not fetched yet, so it covers everything requested until then.
         if self._waiting is None:
             self._waiting = asyncio.create_task(self._take_turn(), name="git fetch")
             self._running.add(self._waiting)
@@ -222,7 +196,7 @@ class MirrorBackend:
         staging.flush(new)
         repository = self.open()
         self._push(new, Expected(ref, old))
-        # It is pushed; if a fetch holds the reference just now, the mirror learns it with the next one.
+        # The push succeeded. If a fetch holds the reference now, the mirror learns the commit with the next fetch.
         with suppress(OSError, pygit2.GitError):
             repository.references.create(ref, new, force=True)
 
@@ -236,18 +210,21 @@ class MirrorBackend:
     @off_loop
     def try_push(self, ref: str, *, at: str) -> None:
         found = self._locks.get(ref)
-        # Only a push finds a lock, and this is none.
+        # Only a real push finds a lock; `try_push` is none.
         if found is not None and found.tip == at and self._clock.now() < found.until:
             raise BranchLocked(branch_of(ref), said=found.said, lock=found.path)
-        following(self.url.text, lambda address: self._transport.try_push(address, Expected(ref, at)))
+        following(self.url.text, lambda address: self._git.try_push(address, Expected(ref, at)))
 
     async def close(self) -> None:
-        """Kill the fetches under way, and let a push end. One that has to be killed is found by its trailers."""
-        self._children.stop()
+        """Kill the current fetches, and let a push end.
+
+        If a push has to be killed, its commit is found later by its trailers.
+        """
+        self._transfers.stop()
         try:
-            await asyncio.to_thread(self._children.wait)
+            await asyncio.to_thread(self._transfers.wait)
         finally:
-            self._children.kill()
+            self._transfers.kill()
         await asyncio.gather(*self._running, return_exceptions=True)
 
     @property
@@ -266,7 +243,7 @@ class MirrorBackend:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         if not task.cancelled():
-            task.exception()  # those who asked have been told, unless they have given up
+            task.exception()  # the callers have received the error, unless they were cancelled
 
     @off_loop
     def _fetch(self, refs: list[str], *, now: float) -> None:
@@ -287,11 +264,11 @@ class MirrorBackend:
 
     @contextmanager
     def _tidied(self) -> Iterator[None]:
-        """Leave nothing unfinished of the transfers of the block, however they end."""
+        """Remove the unfinished files of the transfers in the block, however they end."""
         try:
             yield
         except TransferStopped:
-            # Killed, it left locks and halves of packs.
+            # A killed transfer leaves locks and unfinished packs.
             self._discard()
             raise
         finally:
@@ -306,32 +283,33 @@ class MirrorBackend:
                 self._refs.update(ref, old=self._refs.read(ref), new=None)
 
     def _fetch_from(self, address: str, refs: list[str]) -> Sequence[str]:
-        """Fetch, and again where a push of ours has moved a branch meanwhile; return the references that are absent."""
+        """Fetch, and retry if a push of this process has moved a branch meanwhile; return the absent references."""
         for _ in range(_OVERTAKEN):
             with suppress(MirrorBusy):
-                return self._transport.fetch(address, refs, whole=self._whole)
-        return self._transport.fetch(address, refs, whole=self._whole)
+                return self._git.fetch(address, refs, whole=self._whole)
+        return self._git.fetch(address, refs, whole=self._whole)
 
     @off_loop
     def _supply(self, ids: list[str]) -> None:
         with self._cache.using(self._path), self._tidied():
             try:
-                following(self.url.text, lambda address: self._transport.fetch_objects(address, ids))
+                following(self.url.text, lambda address: self._git.fetch_objects(address, ids))
             except DamagedRepository:
-                # It leaves files out, and then does not give them: it gets no second chance.
+                # The host omits files but does not serve them singly, so later fetches are complete.
                 self._whole = True
                 raise
 
     def _discard(self) -> None:
-        """Delete the mirror also while operations go on in it."""
+        """Delete the mirror even while operations use it."""
         self._empty = True
         self._discarded += 1
         discard(self._path)
 
     def _push(self, new: str | None, expected: Expected) -> None:
-        self._locks.pop(expected.ref, None)
         try:
-            following(self.url.text, lambda address: self._transport.push(address, new, expected))
+            following(self.url.text, lambda address: self._git.push(address, new, expected))
+            # Not removed before: while a push is under way, the result of the last push is all that is known.
+            self._locks.pop(expected.ref, None)
         except RefMoved as moved:
             if moved.lock:
                 until = self._clock.now() + _LOCK_KNOWN
@@ -339,14 +317,8 @@ class MirrorBackend:
             raise
 
     @property
-    def _transport(self) -> Transport:
-        program = find_git_once()
-        if program is None:
-            if self._addresses is not None:
-                # libgit2 cannot be told an address: what it finds itself is connected to.
-                self._addresses.find(self.url.text)
-            return WorkerProgram(str(self._path), self.credentials, self._children)
-        return GitProgram(program, str(self._path), self.credentials, self._children, self._addresses)
+    def _git(self) -> GitProgram:
+        return GitProgram(find_git(), str(self._path), self.credentials, self._transfers, self._addresses)
 
     def _create_or_open(self) -> None:
         if self._path.is_dir():
@@ -360,7 +332,7 @@ class MirrorBackend:
             ) from None
 
     def _growth(self, now: float) -> float:
-        """Return how large and old the mirror is, as a multiple of what it should be."""
+        """Return the size and age of the mirror as a multiple of the maximum."""
         if not self._path.is_dir():
             return 0.0
         packs = sum(1 for _ in (self._path / "objects" / "pack").glob("*.pack"))

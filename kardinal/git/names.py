@@ -1,8 +1,7 @@
-"""Branch and reference names, checked by Git's rules before they become paths.
+"""Branch and reference names, validated by Git's rules before they become paths.
 
-A branch name comes from a Pipeline, which means from outside, and ends as a path below `refs/heads` of a local
-repository. `git check-ref-format` is the authority; these are its rules, so nothing that passes here can leave
-`refs/`.
+A branch name comes from a Pipeline, and so from outside, and becomes a path below `refs/heads` of a local repository.
+The rules are those of `git check-ref-format`, so no valid name can leave `refs/`.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ _MAX_LENGTH = 200
 
 
 def branch_ref(branch: str) -> str:
-    """Return the full reference name of `branch`."""
+    """Return the full name of a branch: `refs/heads/main` for `main`. Raises `InvalidBranchName`."""
     if branch.startswith("-") or branch == "HEAD":
         raise _invalid(branch)
     return check_ref(HEADS + branch)
 
 
 def tag_ref(tag: str) -> str:
-    """Return the full reference name of a tag."""
+    """Return the full name of a tag: `refs/tags/v1` for `v1`. Raises `InvalidBranchName`."""
     if tag.startswith("-"):
         raise _invalid(tag)
     return check_ref(_TAGS + tag)
 
 
 def branch_of(ref: str) -> str:
-    """Return the short name of a branch's reference."""
+    """Return the short name of a branch: `main` for `refs/heads/main`."""
     return ref.removeprefix(HEADS)
 
 
 def check_ref(ref: str) -> str:
-    """`ref` itself, when Git accepts it as the full name of a reference."""
+    """Return `ref` if Git accepts it as the full name of a reference; raises `InvalidBranchName`."""
     segments = ref.split("/")
     well_formed = (
         ref.startswith("refs/")

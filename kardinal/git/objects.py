@@ -1,11 +1,11 @@
-"""Git objects built in memory, on top of the ones a repository has.
+"""Git objects built in memory, on top of the objects of a repository.
 
-An edit makes a few blobs, the trees above them and a commit. Held back here they cost nothing until they are
-wanted: a plan leaves no trace in the repository, a lost race leaves no litter, and publishing writes exactly the
-new ones. Trees and commits are put together byte by byte as Git defines them, which is less code than asking for
+An edit creates a few blobs, the trees above them and a commit. Kept in memory, they have no cost until they are needed:
+a plan leaves no trace in the repository, a lost race leaves no garbage, and publishing writes exactly the new objects.
+Trees and commits are formatted here, byte by byte as Git defines them, which takes less code than calling libgit2 for
 it.
 
-Ids are hexadecimal SHA-1, the only ones libgit2 reads. File names are bytes to Git; they are held as text with
+Ids are hexadecimal SHA-1, the only ones libgit2 reads. File names are bytes in Git; they are decoded with
 `surrogateescape`, so every name survives the round trip.
 """
 
@@ -23,9 +23,9 @@ from pygit2.enums import ObjectType
 
 from kardinal.git.errors import DamagedRepository, GitError, ObjectsMissing
 from kardinal.git.stored import StoredObjects
-from kardinal.steps.commit_message import KARDINAL
+from kardinal.tree.commit_message import KARDINAL
 
-__all__ = ["ENTRIES_LIMIT", "TOTAL_ENTRIES_LIMIT", "Entry", "Signer", "Staging", "check_depth"]
+__all__ = ["ENTRIES_LIMIT", "TOTAL_ENTRIES_LIMIT", "Signer", "Staging", "TreeEntry", "check_depth"]
 
 _SYMLINK = 0o120000
 _DIRECTORY = 0o040000
@@ -34,40 +34,40 @@ _SUBMODULE = 0o160000
 _ID_BYTES = 20
 
 _NEIGHBOURS = 256
-"""Files that are fetched with one that is absent, because each fetch costs as much as many small files."""
+"""The most files that are fetched with a missing one, because each fetch costs as much as many small files."""
 _PROBABLE = (".yaml", ".yml", ".json", ".tpl", ".env", ".properties", ".toml")
 _SMALL = 64 << 10
-"""Bytes of a directory that is looked through for such files."""
+"""The maximum size in bytes of a directory that is searched for such files."""
 _LOOKED_AT = 64
-"""Directories that are looked through for such files."""
+"""The most directories that are searched for such files."""
 
 ENTRIES_LIMIT = 50_000
-"""Entries of a directory that is read; each takes some 300 bytes of memory."""
+"""The most entries of a directory that is read; each takes about 300 bytes of memory."""
 TOTAL_ENTRIES_LIMIT = 100_000
-"""Entries of all directories that one operation reads."""
+"""The most entries of all directories that one operation reads."""
 
 DEPTH_LIMIT = 100
-"""Directories within each other that are looked through."""
+"""The maximum depth of nested directories."""
 
 
 class Signer(Protocol):
-    """Signs the content of a commit."""
+    """Sign the content of a commit."""
 
     def sign(self, content: bytes) -> str: ...
 
 
-class Entry(NamedTuple):
-    """One line of a tree."""
+class TreeEntry(NamedTuple):
+    """One entry of a tree."""
 
     mode: int
     id: str
 
     @classmethod
-    def file(cls, blob: str) -> Entry:
+    def file(cls, blob: str) -> TreeEntry:
         return cls(_FILE, blob)
 
     @classmethod
-    def directory(cls, tree: str) -> Entry:
+    def directory(cls, tree: str) -> TreeEntry:
         return cls(_DIRECTORY, tree)
 
     @property
@@ -84,13 +84,16 @@ class Entry(NamedTuple):
 
 
 class Staging:
-    """Reads objects of one repository and keeps the new ones until `flush` (or forgets them). Belongs to one thread."""
+    """Read the objects of a repository, and keep new ones until `flush`. Belongs to one thread.
+
+    New objects that are not flushed are forgotten.
+    """
 
     def __init__(self, repository: pygit2.Repository) -> None:
         self._stored = StoredObjects(repository)
         self.shallow: bool = repository.is_shallow
         self._new: dict[str, tuple[ObjectType, bytes]] = {}
-        self._trees: dict[str, dict[str, Entry]] = {}
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._entries = 0
 
     def read(self, oid: str) -> bytes:
@@ -104,7 +107,7 @@ class Staging:
             raise self._unreadable(oid) from error
 
     def header(self, oid: str) -> tuple[int, int]:
-        """Return the type of an object, and the bytes of its content."""
+        """Return the type of an object, and the size of its content in bytes."""
         staged = self._new.get(oid)
         if staged is not None:
             return staged[0], len(staged[1])
@@ -114,15 +117,18 @@ class Staging:
             raise self._unreadable(oid) from error
 
     def size(self, oid: str) -> int:
-        """Return the bytes of an object's content, from its header."""
+        """Return the size of an object's content in bytes, from its header."""
         return self.header(oid)[1]
 
     def has(self, oid: str) -> bool:
         """Return whether an object exists."""
         return oid in self._new or oid in self._stored
 
-    def tree(self, oid: str) -> dict[str, Entry]:
-        """Return the entries of a tree by name; shared, so not to be changed. Raises `GitError` for too many."""
+    def tree(self, oid: str) -> dict[str, TreeEntry]:
+        """Return the entries of a tree by name, which are shared and must not be changed.
+
+        Raises `GitError` for too many.
+        """
         known = self._trees.get(oid)
         if known is None:
             try:
@@ -139,7 +145,7 @@ class Staging:
         return known
 
     def absent_beside(self, ids: frozenset[str], limit: int) -> list[str]:
-        """Return files that are not here, of directories that were looked at and hold one of `ids`."""
+        """Return missing files of the directories read so far that contain one of `ids`."""
         trees = [entries.values() for entries in self._trees.values()]
         near = (entry for entries in trees if any(entry.id in ids for entry in entries) for entry in entries)
         return list(islice((entry.id for entry in near if entry.is_file and not self.has(entry.id)), limit))
@@ -147,7 +153,7 @@ class Staging:
     def add_blob(self, content: bytes) -> str:
         return self._add(ObjectType.BLOB, content)
 
-    def add_tree(self, entries: dict[str, Entry]) -> str:
+    def add_tree(self, entries: dict[str, TreeEntry]) -> str:
         return self._add(ObjectType.TREE, _format_tree(entries))
 
     def add_commit(
@@ -161,7 +167,10 @@ class Staging:
         committer: str = KARDINAL,
         signer: Signer | None = None,
     ) -> str:
-        """Add a commit by `Name <address>`, signed where there is a signer."""
+        """Add a commit and return its id; sign it if `signer` is given.
+
+        Author and committer have the form `Name <address>`, and default to `KARDINAL`.
+        """
         stamp = f"{int(time.timestamp())} +0000"
         parents = f"parent {parent}\n" if parent else ""
         head = f"tree {tree}\n{parents}author {author} {stamp}\ncommitter {committer} {stamp}\n"
@@ -172,7 +181,7 @@ class Staging:
         return self._add(ObjectType.COMMIT, f"{head}{signature}\n{message}".encode())
 
     def flush(self, oid: str) -> None:
-        """Write `oid` and the new objects it needs into the repository, what is pointed to before what points."""
+        """Write `oid` and the new objects that it needs into the repository, pointers after their targets."""
         staged = self._new.pop(oid, None)
         if staged is None:
             return
@@ -189,18 +198,22 @@ class Staging:
         self._stored.write(kind, content)
 
     def _unreadable(self, oid: str) -> DamagedRepository:
-        """Return what an object that can not be read means: a file may only be absent, and its neighbours with it."""
+        """Return the error for an object that cannot be read.
+
+        A file, and its neighbours, may only be missing in the mirror.
+        """
         for entries in self._trees.values():
             if any(entry.id == oid and not entry.is_directory for entry in entries.values()):
                 return ObjectsMissing(frozenset({oid, *self._neighbours(entries)}))
         return DamagedRepository(f"object {oid} can not be read")
 
-    def _neighbours(self, entries: Mapping[str, Entry]) -> Iterator[str]:
-        """Yield files in a directory and below it that are absent and will probably be read next.
+    def _neighbours(self, entries: Mapping[str, TreeEntry]) -> Iterator[str]:
+        """Yield missing files in a directory and below it that will probably be read next.
 
-        It is a guess: directories that are large, or many, are left alone.
+        It is a guess: large directories are skipped, and their number is limited.
         """
-        pending, left = deque([entries]), _NEIGHBOURS
+        pending = deque([entries])
+        left = _NEIGHBOURS
         looks = _LOOKED_AT
         while pending and left > 0:
             entries = pending.popleft()
@@ -223,7 +236,7 @@ class Staging:
 
 
 def check_depth(directory: str) -> None:
-    """Refuse a directory that lies too deep for what goes on into its own ones."""
+    """Refuse a directory that is too deep for its subdirectories to be read."""
     if directory.count("/") >= DEPTH_LIMIT:
         raise GitError(
             f"{directory[:200]}: is nested deeper than {DEPTH_LIMIT} directories, and not looked at",
@@ -231,8 +244,8 @@ def check_depth(directory: str) -> None:
         )
 
 
-def _parse_tree(data: bytes) -> dict[str, Entry]:
-    entries: dict[str, Entry] = {}
+def _parse_tree(data: bytes) -> dict[str, TreeEntry]:
+    entries: dict[str, TreeEntry] = {}
     at = 0
     while at < len(data):
         if len(entries) >= ENTRIES_LIMIT:
@@ -243,12 +256,12 @@ def _parse_tree(data: bytes) -> dict[str, Entry]:
         space = data.index(b" ", at)
         end = data.index(b"\0", space)
         name = data[space + 1 : end].decode("utf-8", "surrogateescape")
-        entries[name] = Entry(int(data[at:space], 8), data[end + 1 : end + 1 + _ID_BYTES].hex())
+        entries[name] = TreeEntry(int(data[at:space], 8), data[end + 1 : end + 1 + _ID_BYTES].hex())
         at = end + 1 + _ID_BYTES
     return entries
 
 
-def _format_tree(entries: dict[str, Entry]) -> bytes:
+def _format_tree(entries: dict[str, TreeEntry]) -> bytes:
     # Git sorts a directory as if its name ended in a slash.
     lines = sorted(
         (name.encode("utf-8", "surrogateescape") + (b"/" if entry.is_directory else b""), entry)

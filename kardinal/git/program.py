@@ -1,55 +1,60 @@
-"""Transfers by the `git` program.
+"""Make transfers with the `git` program.
 
-It runs without the configuration of its user and of its machine, cannot ask anyone, runs no hook and speaks the
-protocol of its URL alone. Credentials are in files without a name that it inherits, one of them as its configuration:
-neither its arguments nor its environment hold them. They are sent with the first request, to the host of the URL only,
-and redirects come back to us (`redirects`). Everything that is decided about an answer comes from the trace, which Git
-writes for programs: the phase of the transfer and the HTTP headers, without those of ours. Over ssh there is no such
-trace, and the words of both sides are read (`ssh`).
+It runs without the configuration of its user and machine, cannot prompt, runs no hook and speaks only the protocol of
+its URL. Credentials are in private files (`private_files`), one of which is its configuration; neither its arguments
+nor its environment contain them. They are sent with the first request, only to the host of the URL, and redirects are
+returned to the caller (`redirects`). All decisions about an answer are based on the trace that Git writes for programs:
+the phase of the transfer and the HTTP headers, without the headers of the request. Over ssh there is no such trace, so
+the messages of both sides are parsed (`ssh`).
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import os
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from kardinal.api.names import PROPOSALS
-from kardinal.api.repository_url import DEFAULT_PORTS
-from kardinal.git.addresses import Found, HostAddresses, literal
-from kardinal.git.child import Children, Ended, private_file
-from kardinal.git.credentials import Credentials
-from kardinal.git.errors import DamagedRepository
+from kardinal.git.addresses import CheckedHost, HostAddresses, literal
+from kardinal.git.credentials import GitCredentials
+from kardinal.git.errors import DamagedRepository, ProgramMissing
 from kardinal.git.meaning import Expected, failure_of, for_status, no_credentials, refused_push
 from kardinal.git.names import HEADS
 from kardinal.git.redirects import Redirected
 from kardinal.git.ssh import failure_over_ssh, ssh_command
+from kardinal.git.transfers import Transfers
+from kardinal.processes.children import BLOCK, Ended
+from kardinal.processes.private_files import PrivateFiles
+from kardinal.tree.git_names import PROPOSALS
+from kardinal.tree.repository_url import DEFAULT_PORTS
 
 __all__ = ["GitProgram", "find_git"]
 
 _PROPOSALS = f"{HEADS}{PROPOSALS}"
 _OLDEST = (2, 39)
+_OLDEST_TEXT = ".".join(map(str, _OLDEST))
 _REMOTE = "origin"
 _FETCH = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet", "--no-recurse-submodules")
 _OBJECTS = 1_000
-"""Objects asked for at once, as arguments."""
+"""The most objects requested at once, as arguments."""
 _NO_REF = re.compile(r"couldn't find remote ref (\S+)")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-_BLOCK = 512
 _EMPTY_DIRECTORY = "refs/tags"
-"""A directory of the mirror in which no certificate is, only ids: without one, those of the machine are trusted too."""
+"""A directory of the mirror without certificates, only ids; without this setting, the machine's authorities are
+trusted, too.
+"""
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 _STATUS = re.compile(r"<= Recv header: HTTP/\S+ (\d{3})")
 _LOCATION = re.compile(r"<= Recv header: location: *(.*)", re.I)
-_ADVERTISED = re.compile(r'"region_leave".*"label":"(remote_refs|get_refs_list)"|"child_start".*"index-pack"')
-"""Single objects are asked for without a list: then it is the first byte of the pack that counts."""
+_ADVERTISED = re.compile(
+    r'^(?:(?>.*?"region_leave").*"label":"(remote_refs|get_refs_list)"|(?>.*?"child_start").*"index-pack")'
+)
+"""Single objects are requested without a list of references, so the first byte of the pack counts."""
 _PORCELAIN = re.compile(r"^([ +*=!-])\t[^\t:]*:([^\t]+)\t(.*)$", re.M)
 _SAID = re.compile(r"^remote: (.*)$", re.M)
 _SETTINGS = """\
@@ -77,17 +82,29 @@ _SETTINGS = """\
 """
 
 
-def find_git() -> str | None:
-    """Return the path of a `git` that is recent enough, where the system can run it as described above."""
-    found = shutil.which("git") if sys.platform == "linux" else None
+def find_git() -> str:
+    """Return the path of a `git` that is suitable for transfers; raises `ProgramMissing` if there is none."""
+    found = shutil.which("git")
     if found is None:
-        return None
-    version = _VERSION.match(_answer(found, "version"))
+        raise _missing(f"git program in version {_OLDEST_TEXT} or newer")
+    return _checked(found)
+
+
+@cache
+def _checked(program: str) -> str:
+    version = _VERSION.match(_answer(program, "version"))
     if version is None or (int(version[1]), int(version[2])) < _OLDEST:
-        return None
-    # Some packages leave out what speaks https.
-    return (
-        found if os.access(os.path.join(_answer(found, "--exec-path").strip(), "git-remote-https"), os.X_OK) else None
+        raise _missing(f"git program in version {_OLDEST_TEXT} or newer ({program} is older)")
+    # Some packages lack the part of Git that speaks https.
+    if not os.access(os.path.join(_answer(program, "--exec-path").strip(), "git-remote-https"), os.X_OK):
+        raise _missing(f"git program that speaks https ({program} does not)")
+    return program
+
+
+def _missing(program: str) -> ProgramMissing:
+    return ProgramMissing(
+        f"this machine has no {program}, which repositories on other machines need",
+        remedy="Install git where this program runs, as kardinal's images have it",
     )
 
 
@@ -106,14 +123,14 @@ class _Trace:
 
     def __init__(self) -> None:
         self.advertised = False
-        self.received: int | None = None
         self.status = 0
         self.location = ""
         self.quotable = True
 
     def feed(self, line: str) -> None:
         if found := _STATUS.search(line):
-            self.status, self.location = int(found[1]), ""
+            self.status = int(found[1])
+            self.location = ""
         elif found := _LOCATION.search(line):
             self.location = found[1].strip()
         elif _ADVERTISED.search(line):
@@ -121,26 +138,27 @@ class _Trace:
 
 
 class GitProgram:
-    """Makes the transfers of one mirror with `git`."""
+    """Make the transfers of one mirror with `git`."""
 
     def __init__(
         self,
         program: str,
         mirror: str,
-        credentials: Credentials | None,
-        children: Children,
+        credentials: GitCredentials | None,
+        transfers: Transfers,
         addresses: HostAddresses | None,
     ) -> None:
         self._program = program
         self._mirror = mirror
-        self._credentials = credentials or Credentials()
-        self._children = children
+        self._credentials = credentials or GitCredentials()
+        self._transfers = transfers
         self._addresses = addresses
 
     def fetch(self, url: str, refs: Sequence[str], *, whole: bool) -> Sequence[str]:
-        """Make references of the mirror those of `url`; return those that it does not have."""
+        """Fetch references of `url` into the mirror; return those that the remote does not have."""
         options = (*_FETCH, "--prune", "--force", "--no-filter" if whole else "--filter=blob:none", _REMOTE)
-        wanted, absent = list(refs), list[str]()
+        wanted = list(refs)
+        absent = list[str]()
         while wanted:
             trace, ended = self._run(url, "fetch", *options, *map(_refspec, wanted))
             found = _NO_REF.search(ended.text)
@@ -153,9 +171,9 @@ class GitProgram:
         return absent
 
     def fetch_objects(self, url: str, ids: Sequence[str]) -> None:
-        """Bring objects into the mirror."""
+        """Fetch objects into the mirror."""
         for start in range(0, len(ids), _OBJECTS):
-            # Nothing is negotiated: the host would take what the mirror has of the history for having all of it.
+            # Without negotiation, because the host would assume that the mirror has all objects of its history.
             settings = ("-c", "fetch.negotiationAlgorithm=noop")
             some = ids[start : start + _OBJECTS]
             trace, ended = self._run(url, *settings, "fetch", *_FETCH, "--filter=blob:none", _REMOTE, *some)
@@ -176,14 +194,14 @@ class GitProgram:
                 said = " ".join(_SAID.findall(ended.text))
                 raise refused_push(_refusal(summary), said, url, expected, quoted=trace.quotable)
             if flag == "=":
-                # It was there before this push: read again, and find what is our own.
+                # It was there before this push, so the caller reads again and finds its own commit.
                 raise refused_push("stale info", "", url, expected)
             if ended.code == 0:
                 return
         raise self._failure(trace, ended, url, pushing=expected)
 
     def try_push(self, url: str, expected: Expected) -> None:
-        """Ask `url` for the right to move a reference, and leave it where it is."""
+        """Check whether a reference of `url` may be moved, without moving it."""
         options = ("--porcelain", "--dry-run", "--no-verify", "--no-recurse-submodules", "--no-progress")
         trace, ended = self._run(url, "push", *options, url, f"{expected.old}:{expected.ref}")
         if ended.code != 0:
@@ -193,19 +211,13 @@ class GitProgram:
         trace = _Trace()
         found = self._found(url)
         trace.quotable = found is None or found.quotable
-        with contextlib.ExitStack() as files:
-            numbers: list[int] = []
-
-            def lend(content: str) -> int:
-                numbers.append(files.enter_context(private_file(content.encode())))
-                return numbers[-1]
-
+        with PrivateFiles() as files:
             environment = {
                 "PATH": os.environ.get("PATH", os.defpath),
                 "HOME": "/nonexistent",
                 "LC_ALL": "C",
                 "GIT_CONFIG_NOSYSTEM": "1",
-                "GIT_CONFIG_GLOBAL": f"/proc/self/fd/{lend(self._configuration(url, lend, found))}",
+                "GIT_CONFIG_GLOBAL": files.add(self._configuration(url, files, found)).path,
                 "GIT_ATTR_NOSYSTEM": "1",
                 "GIT_TERMINAL_PROMPT": "0",
                 "GIT_TRACE_CURL": "4",
@@ -215,23 +227,25 @@ class GitProgram:
                 **_proxies(),
             }
             if url.startswith("ssh://"):
-                key, hosts = lend(self._credentials.private_key), lend(self._credentials.known_hosts)
+                key = files.add(self._credentials.private_key)
+                hosts = files.add(self._credentials.known_hosts)
                 environment |= {"GIT_SSH_COMMAND": ssh_command(key, hosts, **_pinned(found)), "GIT_SSH_VARIANT": "ssh"}
             command = [self._program, f"--git-dir={self._mirror}", *arguments]
-            ended = self._children.run(
-                command, url=url, environment=environment, files=numbers, reader=trace, pushes=pushes
+            ended = self._transfers.run(
+                command, url=url, environment=environment, files=files.numbers, reader=trace, pushes=pushes
             )
         return trace, ended
 
-    def _found(self, url: str) -> Found | None:
-        """Return where a transfer connects to; None where a proxy finds the host, or any address will do."""
+    def _found(self, url: str) -> CheckedHost | None:
+        """Return the addresses to connect to; None if a proxy resolves the host, or any address is allowed."""
         name = urlsplit(url).hostname or ""
         if self._addresses is None or (literal(name) is None and not url.startswith("ssh://") and _proxies()):
             return None
         return self._addresses.find(url)
 
-    def _configuration(self, url: str, lend: Callable[[str], int], found: Found | None) -> str:
-        limits, parts = self._children.limits, urlsplit(url)
+    def _configuration(self, url: str, files: PrivateFiles, found: CheckedHost | None) -> str:
+        limits = self._transfers.limits
+        parts = urlsplit(url)
         lines = [
             f'[remote "{_REMOTE}"]',
             f"\turl = {_quoted(url)}",
@@ -249,7 +263,7 @@ class GitProgram:
             lines.append(f"\tcurloptResolve = {found.host}:{found.port}:{addresses}")
         if self._credentials.authority:
             lines += [
-                f"\tsslCAInfo = /proc/self/fd/{lend(self._credentials.authority)}",
+                f"\tsslCAInfo = {_quoted(files.add(self._credentials.authority).path)}",
                 f"\tsslCAPath = {_quoted(os.path.join(self._mirror, _EMPTY_DIRECTORY))}",
             ]
         else:
@@ -269,7 +283,7 @@ class GitProgram:
             return no_credentials(url)
         if trace.status >= 300:
             return for_status(trace.status, url)
-        # Git itself says only that the program it started has not answered.
+        # Git itself only says that the program it started has not answered.
         text = "file size limit" if self._pack_is_too_large() else ended.text
         if url.startswith("ssh://") and (failure := failure_over_ssh(text, url)):
             return failure
@@ -277,19 +291,19 @@ class GitProgram:
 
     def _pack_is_too_large(self) -> bool:
         unfinished = Path(self._mirror, "objects", "pack").glob("tmp_pack_*")
-        return any(pack.stat().st_size + _BLOCK > self._children.limits.file for pack in unfinished)
+        return any(pack.stat().st_size + BLOCK > self._transfers.limits.file for pack in unfinished)
 
 
 def _refspec(ref: str) -> str:
-    # A branch of a proposal may not be there, and a pattern need not match; it lies where hardly others match it.
+    # The branch of a proposal may not exist. A pattern need not match, and hardly any other branch matches this one.
     pattern = f"{ref}*" if ref.startswith(_PROPOSALS) else ref
     return f"+{pattern}:{pattern}"
 
 
 def _refusal(summary: str) -> str:
-    """`[remote rejected] (words)` → `words`."""
-    found = re.search(r"\((.*)\)\s*$", summary)
-    return found[1] if found else summary
+    """Return `words` of `[remote rejected] (words)`."""
+    _, opened, words = summary.rstrip().partition("(")
+    return words[:-1] if opened and words.endswith(")") else summary
 
 
 def _proxies() -> dict[str, str]:
@@ -302,8 +316,8 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _pinned(found: Found | None) -> dict[str, str]:
-    """Return the address for ssh, which takes one: of IPv4 if there is one, as fewer networks have IPv6."""
+def _pinned(found: CheckedHost | None) -> dict[str, str]:
+    """Return the address for ssh, which takes only one: an IPv4 address if possible, since fewer networks have IPv6."""
     if found is None or literal(found.host) is not None:
         return {}
     address = next((each for each in found.addresses if ":" not in each), found.addresses[0])

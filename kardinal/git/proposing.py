@@ -1,16 +1,16 @@
-"""An edit on a branch of its own, waiting to be merged. Runs on a thread.
+"""An edit on a branch of its own, to be merged later. Runs on a thread.
 
-The branch's name is deterministic, so a restart meets its own work. What it finds there decides:
+The branch's name is deterministic, so after a restart the branch of the earlier run is found. Its state decides:
 
-- nothing: the branch is made from the base's head;
-- the base's head, with what the edit says: the proposal was merged by moving the base forward, and nothing is changed;
-- our commit at the tip, made where the base's files are still the same, and saying what the edit says: adopted;
-- our commit at the tip, but those files have changed on the base since: replaced by a new commit on today's base,
-  because the old one would conflict with it for ever;
-- our commit below merges of the base, as "Update branch" on a host's page makes them: as if it were the tip;
-- our commit below others, or one with our trailers that we did not make, as after `git commit --amend`: a reviewer has
-  added to it, so it is adopted as it stands;
-- anything else: refused, because it is not ours to overwrite.
+- no branch: it is created from the base's head;
+- the base's head, with the content of the edit: the proposal was merged by a fast-forward, and nothing is changed;
+- our commit at the tip, with the content of the edit, and the files are still the same on the base: adopted;
+- our commit at the tip, but these files have changed on the base since: replaced by a new commit on the present base,
+  because the old one would stay in conflict with it;
+- our commit below merges of the base, as "Update branch" on a host's page creates them: treated as if at the tip;
+- our commit below others, or a commit with our trailers that was not made here, as after `git commit --amend`: a
+  reviewer has added to it, so it is adopted without changes;
+- anything else: refused, because the branch belongs to others.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from datetime import datetime
 
 from kardinal.git.backend import Backend, require_tip
 from kardinal.git.base_merges import below_base_merges
-from kardinal.git.errors import DamagedRepository, PushRejected
+from kardinal.git.errors import PushRejected
 from kardinal.git.history import History
 from kardinal.git.landing import PlannedCommit
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
-from kardinal.git.runner import off_loop
 from kardinal.git.tree import TreeView, apply
 from kardinal.git.values import Commit, Landed
-from kardinal.steps.edit import Changes
+from kardinal.processes.threads import off_loop
+from kardinal.tree.edit import Changes
 
-__all__ = ["propose", "retract"]
+__all__ = ["propose"]
 
 
 @off_loop
@@ -43,7 +43,7 @@ def propose(
     time: datetime,
     ours: str | None = None,
 ) -> Landed:
-    """Have `branch` propose the edit of `planned` for `base`; `ours` is the commit that is known to be made here."""
+    """Create or update `branch` with the edit of `planned` for `base`; `ours` is the commit known to be made here."""
     repository = backend.open()
     staging = Staging(repository)
     tip = backend.tip(branch_ref(branch))
@@ -73,47 +73,16 @@ def propose(
     return Landed(commit=new, tree=after, changed=True, adopted=False)
 
 
-@off_loop
-def retract(
-    backend: Backend, history: History, branch: str, *, base: str, planned: PlannedCommit, ours: str | None
-) -> bool:
-    """Remove `branch` where nothing is on it but our commit; return whether it is gone."""
-    repository = backend.open()
-    staging = Staging(repository)
-    tip = backend.tip(branch_ref(branch))
-    if tip is None:
-        return True
-    onto = backend.tip(branch_ref(base))
-    names = planned.message.trailers
-    found = history.find(staging, tip, names, since=onto)
-    proposed = below_base_merges(repository, history, staging, tip, base=onto, trailers=names)
-    if found is None or found.id != proposed.commit.id:
-        return False
-    if ours not in proposed.ids and not _is_edit(staging, history, found, planned):
-        return False
-    backend.remove(branch_ref(branch), old=tip)
-    return True
-
-
-def _is_edit(staging: Staging, history: History, commit: Commit, planned: PlannedCommit) -> bool:
-    """Return whether a commit is nothing but the edit of `planned`; of one that cannot be made here it is not known."""
-    try:
-        return bool(commit.parents) and _is_made(staging, history, commit, planned)
-    except DamagedRepository:
-        raise
-    except Exception:  # an edit is foreign code, and its sources may be closed
-        return False
-
-
 def _is_made(staging: Staging, history: History, commit: Commit, planned: PlannedCommit) -> bool:
-    """Return whether the edit of `planned` makes the tree of a commit from that of its parent."""
+    """Return whether the edit of `planned` turns the tree of the commit's parent into the tree of the commit."""
     tree = history.commit(staging, commit.parents[0]).tree if commit.parents else commit.tree
     return apply(staging, tree, planned.edit(TreeView.for_edit(staging, tree))) == commit.tree
 
 
 def _agree(staging: Staging, tree: str, other: str, files: Changes) -> bool:
-    """Return whether two trees have the same content where `files` are."""
-    one, two = TreeView(staging, tree), TreeView(staging, other)
+    """Return whether two trees have the same content at the paths of `files`."""
+    one = TreeView(staging, tree)
+    two = TreeView(staging, other)
     return all(one.identify(path) == two.identify(path) for path in files)
 
 

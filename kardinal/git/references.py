@@ -1,7 +1,7 @@
-"""Records kept in a local repository's own references, for data beside branches.
+"""Records in a local repository's own references, for data besides branches.
 
-Provider `local` keeps its pull requests this way. Everything is compare-and-swap, or done while the reference is
-held, so several processes may work on one repository at once.
+The provider `local` stores its pull requests in this way. Every operation is a compare-and-swap, or holds the lock of
+the reference, so several processes may use one repository at the same time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ __all__ = ["HeldRecord", "References"]
 
 
 class HeldRecord:
-    """A reference that no other process can move while it is held; `content` is the blob it pointed to then."""
+    """A reference that no other process can move while it is held.
+
+    `content` is that of its blob when the hold began.
+    """
 
     def __init__(self, references: References, held: HeldRef, content: bytes | None) -> None:
         self._references = references
@@ -27,7 +30,7 @@ class HeldRecord:
         self.content = content
 
     async def write(self, content: bytes) -> None:
-        """Store `content` and give the reference up."""
+        """Store `content` and release the reference."""
         blob = await self._references.store(content)
         await self._references.backend.run(self._held.write, blob)
 
@@ -40,11 +43,11 @@ class References:
         self._queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def read(self, name: str) -> str | None:
-        """Return the object a reference points to."""
+        """Return the id of the object that a reference points to."""
         return await self.backend.run(lambda: self.backend.refs.read(name))
 
     async def below(self, prefix: str) -> dict[str, str]:
-        """Every reference below `prefix`, by name."""
+        """Return every reference below `prefix`, by name."""
         return await self.backend.run(lambda: self.backend.refs.list(prefix))
 
     async def contents(self, blobs: list[str]) -> dict[str, bytes]:
@@ -57,7 +60,7 @@ class References:
         return await self.backend.run(read)
 
     async def store(self, content: bytes) -> str:
-        """Return the id of a blob with this content, which is in the repository from now on."""
+        """Write a blob with this content into the repository, and return its id."""
 
         def write() -> str:
             staging = Staging(self.backend.open())
@@ -68,13 +71,13 @@ class References:
         return await self.backend.run(write)
 
     async def update(self, name: str, *, old: str | None, new: str | None) -> None:
-        """Move a reference from `old` to `new`; `RefMoved` when it is not at `old`. None: does not exist."""
+        """Move a reference from `old` to `new`, where None means that it does not exist; raises `RefMoved`."""
         await self.backend.run(lambda: self.backend.refs.update(name, old=old, new=new))
 
     @asynccontextmanager
     async def hold(self, name: str) -> AsyncIterator[HeldRecord]:
-        """Hold a reference across other operations."""
-        # Queueing here first: threads that wait for a lock would be missed by its holder, who needs one to go on.
+        """Hold a reference across several operations."""
+        # Queue here first: threads that wait for the lock would leave its holder no thread to go on.
         queue = self._queues.setdefault(name, asyncio.Lock())
         async with queue:
             holding = await self.backend.run(lambda: self.backend.refs.hold(name))

@@ -1,12 +1,12 @@
 """The references of a repository on this machine, moved by compare-and-swap.
 
-A reference is a loose file or a line of `packed-refs`. Under its lock file, which every Git process respects, its
-value can not change; so: lock, read, compare, write, rename. That is what `git update-ref NAME NEW OLD` does, and
-the two may race each other at will. libgit2 offers pieces of this, but creates without looking again under the
-lock, and its push to a local path was seen to overwrite a commit made meanwhile.
+A reference is a loose file or a line of `packed-refs`. Under its lock file, which every Git process respects, its value
+cannot change. So the steps are: lock, read, compare, write, rename. `git update-ref NAME NEW OLD` does the same, and
+both may race each other. libgit2 offers parts of this, but creates a reference without checking again under the lock,
+and its push to a local path was seen to overwrite a concurrent commit.
 
-A value of None means the reference does not exist: `old=None` creates and fails when another process is first, which is
-how a number is claimed; `new=None` deletes. Hooks are not run and reflogs not written.
+A value of None means that the reference does not exist: `old=None` creates it, and fails if another process is first,
+which is how a number is claimed; `new=None` deletes it. Hooks are not run and reflogs not written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from kardinal.git.errors import DamagedRepository, PushRejected, RefMoved
 from kardinal.git.lockfile import LockFile, locked
 from kardinal.git.names import branch_of, check_ref
-from kardinal.git.runner import off_loop
+from kardinal.processes.threads import off_loop
 
 __all__ = ["HeldRef", "RefStore"]
 
@@ -28,7 +28,7 @@ _PACKED_LINE = re.compile(rb"^([0-9a-f]{40}) (refs/.+)$", re.MULTILINE)
 
 
 class HeldRef:
-    """A reference under its lock: `value` holds until the lock is given up."""
+    """A reference under its lock. `value` cannot change until the lock is released."""
 
     def __init__(self, store: RefStore, name: str, lock: LockFile) -> None:
         self._store = store
@@ -37,14 +37,14 @@ class HeldRef:
         self.value = store.read(name)
 
     def write(self, value: str) -> None:
-        """Set the reference; the lock ends with it."""
+        """Set the reference; this releases the lock."""
         if self.value is None:
             self._store.refuse_conflicts(self.name)
         self._lock.replace(value.encode() + b"\n")
         self.value = value
 
     def delete(self) -> None:
-        """Remove the reference."""
+        """Delete the reference."""
         self._store.forget(self.name)
         self.value = None
 
@@ -58,7 +58,7 @@ class RefStore:
 
     @off_loop
     def read(self, name: str) -> str | None:
-        """Return the object a reference points to."""
+        """Return the id of the object that a reference points to."""
         check_ref(name)
         loose = self._loose(name)
         if loose is None:
@@ -68,9 +68,9 @@ class RefStore:
 
     @off_loop
     def list(self, prefix: str) -> dict[str, str]:
-        """Every reference below `prefix`, which ends in a slash, with its value."""
+        """Return every reference below `prefix`, which ends in a slash, with its value."""
         loose = dict(self._loose_below(prefix))
-        # Read after the loose ones: a reference that is packed meanwhile is seen twice and not missed.
+        # Read after the loose ones, so that a reference that is packed meanwhile is seen twice instead of being missed.
         packed = {
             name: match[1].decode()
             for match in _PACKED_LINE.finditer(self._packed_text())
@@ -86,7 +86,7 @@ class RefStore:
 
     @off_loop
     def update(self, name: str, *, old: str | None, new: str | None) -> None:
-        """Move a reference from `old` to `new`; `RefMoved` when it is not at `old`."""
+        """Move a reference from `old` to `new`; raises `RefMoved` if it is not at `old`."""
         with self.hold(name) as held:
             if held.value != old:
                 raise RefMoved(name, old=old)
@@ -98,7 +98,10 @@ class RefStore:
             self._remove_empty_parents(name)
 
     def refuse_conflicts(self, name: str) -> None:
-        """Raise when `name` is a parent or a child of a packed reference; the file system guards loose ones."""
+        """Raise if `name` is a parent or a child of a packed reference.
+
+        For loose references, the file system prevents this.
+        """
         parents = name.split("/")
         text = self._packed_text()
         taken = any(f" {'/'.join(parents[:depth])}\n".encode() in text for depth in range(3, len(parents)))
@@ -109,7 +112,7 @@ class RefStore:
             )
 
     def forget(self, name: str) -> None:
-        """Remove a reference whose lock is held: first the packed line, or it would come back to life."""
+        """Delete a reference whose lock is held: the packed line first, or its old value would reappear."""
         line = re.compile(rb"^[0-9a-f]{40} %s\n(\^[0-9a-f]{40}\n)?" % re.escape(name.encode()), re.MULTILINE)
         if line.search(self._packed_text()):
             with locked(self._packed) as lock:
@@ -150,7 +153,7 @@ class RefStore:
             return b""
 
     def _remove_empty_parents(self, name: str) -> None:
-        # refs/heads itself stays.
+        # refs/heads itself is kept.
         with suppress(OSError):
             for depth in range(name.count("/"), 2, -1):
                 os.rmdir(os.path.join(self._directory, *name.split("/")[:depth]))

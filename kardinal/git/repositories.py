@@ -1,9 +1,9 @@
 """The repositories of one process.
 
 The same URL with the same credentials for the same owner is the same object: one mirror, one writer per branch, one
-fetch for all. Short-lived tokens of one identity are the same credentials, of which the newest is used. The owner is
-the namespace that a remote is opened for, whose share of the transfers it takes. A cache directory holds nothing but
-mirrors, which can be deleted at any time while no process uses them.
+fetch for all callers. Short-lived tokens of one identity count as the same credentials, and the newest token is used.
+The owner is the namespace for which a remote repository is opened; transfers count for its share. A cache directory
+contains only mirrors, which can be deleted at any time while no process uses them.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from kardinal.api.repository_url import RepositoryURL
+from kardinal.clock import Clock
 from kardinal.git.addresses import HostAddresses
 from kardinal.git.backend import Backend
 from kardinal.git.cache import CACHE_SIZE, Cache
-from kardinal.git.child import TransferLimits
-from kardinal.git.credentials import Credentials
+from kardinal.git.credentials import GitCredentials
 from kardinal.git.local import LocalBackend
-from kardinal.git.memory import AVAILABLE, MemoryPool, git_memory
 from kardinal.git.mirror import MirrorBackend
 from kardinal.git.repository import Repository
 from kardinal.git.runner import GitRunner
+from kardinal.git.transfers import TransferLimits
 from kardinal.git.values import Observer
-from kardinal.runtime.clock import Clock
+from kardinal.processes.memory import AVAILABLE, MemoryPool, children_memory
+from kardinal.tree.repository_url import RepositoryURL
 
 __all__ = ["Repositories"]
 
 
 def _unobserved(operation: str, seconds: float, outcome: str) -> None:
-    """Observe nothing."""
+    """Ignore an operation."""
 
 
 class Repositories:
-    """Opens repositories by URL.
+    """Open repositories by URL.
 
-    `memory`: that of the container in bytes, of which all transfers together get a part.
+    `memory`: the memory of the container in bytes, of which all transfers together get a part.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Repositories:
         self._insecure = insecure
         self._observer = on_operation
         self._limits = limits or TransferLimits()
-        share = git_memory(memory)
+        share = children_memory(memory)
         self._memory = MemoryPool(each=share, total=share)
         self._addresses = addresses
         self._open: dict[tuple[str, str, str], tuple[Repository, Backend]] = {}
@@ -70,15 +70,15 @@ class Repositories:
 
     @property
     def fetches(self) -> int:
-        """Fetches begun since the start."""
+        """The number of fetches begun since the start."""
         return self._fetches
 
     def parse(self, url: str) -> RepositoryURL:
-        """Return the checked form of a URL; one that is not acceptable raises."""
+        """Return the validated form of a URL. Raises `InvalidRepositoryURL` or `LocalRepositoryRefused`."""
         return RepositoryURL.parse(url, allow_local=self._allow_local, insecure=self._insecure)
 
-    def open(self, url: str, credentials: Credentials | None = None, *, owner: str = "") -> Repository:
-        """Return the repository at `url`. Nothing is contacted yet; a URL that is not acceptable raises."""
+    def open(self, url: str, credentials: GitCredentials | None = None, *, owner: str = "") -> Repository:
+        """Return the repository at `url` without contacting it. Raises the same errors as `parse`."""
         parsed = self.parse(url)
         key = (parsed.text, "", "") if parsed.path else (parsed.text, credentials.key if credentials else "", owner)
         if key not in self._open:
@@ -91,16 +91,16 @@ class Repositories:
         return repository
 
     def open_copy(self, url: str, directory: str) -> Repository:
-        """Return the repository at `url` as a directory on this machine has it; errors name the URL."""
+        """Return the repository at `url` from its copy in a local directory; errors name the URL."""
         backend = LocalBackend(self.parse(url), directory, runner=self._runner)
         return Repository(backend, runner=self._runner, clock=self._clock, observer=self._observer)
 
     async def close(self) -> None:
-        """Finish what is under way in every repository."""
+        """Finish the current operations in every repository."""
         await asyncio.gather(*(repository.close() for repository, _ in self._open.values()))
         self._cache.close()
 
-    def _backend(self, url: RepositoryURL, credentials: Credentials | None, owner: str) -> Backend:
+    def _backend(self, url: RepositoryURL, credentials: GitCredentials | None, owner: str) -> Backend:
         if url.path is not None:
             return LocalBackend(url, url.path, runner=self._runner, allow_bypassing_hooks=self._bypasses_hooks)
         return MirrorBackend(

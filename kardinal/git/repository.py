@@ -1,7 +1,7 @@
 """One repository, as the rest of kardinal sees it.
 
-Reading always sees the repository as it is now: a local one directly, a remote one after a fetch that concurrent
-callers share. Writing goes through one writer per branch and is safe to repeat, because a commit is known by its
+Reading always sees the present state: of a local repository directly, of a remote one after a fetch that concurrent
+callers share. Writing goes through one writer per branch and is safe to repeat, because a commit is recognised by its
 trailers.
 """
 
@@ -13,7 +13,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
-from kardinal.git import conflicts, merging, proposing
+from kardinal.clock import Clock
+from kardinal.git import merging, proposing
 from kardinal.git.backend import Backend, converge, mended, require_tip
 from kardinal.git.diff import unified
 from kardinal.git.differences import differences
@@ -29,18 +30,17 @@ from kardinal.git.references import References
 from kardinal.git.runner import GitRunner
 from kardinal.git.tree import TreeView, apply
 from kardinal.git.turns import BranchTurns
-from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
+from kardinal.git.values import BranchSubscription, ChangedFile, Commit, EditPlan, Head, Landed, Observer
 from kardinal.git.watcher import RefWatcher
 from kardinal.git.writer import BranchWriter
-from kardinal.runtime.clock import Clock
-from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.config_history import FileChange, Move
-from kardinal.steps.edit import Edit, Tree, split_path
+from kardinal.tree.commit_message import CommitMessage
+from kardinal.tree.differences import FileChange, Move
+from kardinal.tree.edit import Edit, Tree, split_path
 
 __all__ = ["NO_COMMIT", "Repository"]
 
 NO_COMMIT = "0" * 40
-"""The id that Git has for the commit of a branch that is not there."""
+"""The id that Git uses for the commit of a branch that does not exist."""
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Repository:
 
     @property
     def url(self) -> str:
-        """The URL without credentials, fit to be shown."""
+        """The URL without credentials, which may be shown."""
         return self._backend.url.text
 
     @property
@@ -79,7 +79,7 @@ class Repository:
         return self._references
 
     async def head(self, branch: str) -> Head:
-        """Return the commit and the tree of `branch` now."""
+        """Return the present commit and tree of `branch`."""
         self._use(branch)
 
         def read() -> Head:
@@ -91,7 +91,7 @@ class Repository:
             return await self._now(read)
 
     async def tagged(self, tag: str) -> str:
-        """Return the commit that a tag stands for at this moment."""
+        """Return the present commit of a tag."""
         ref = tag_ref(tag)
         self._backend.use(ref)
 
@@ -105,34 +105,40 @@ class Repository:
             return await self._now(read)
 
     async def require_commit(self, branch: str, commit: str) -> None:
-        """Raise `CommitNotFound` for a commit that is not on `branch`: forks and pull requests bring others."""
+        """Raise `CommitNotFound` if a commit is not on `branch`.
+
+        The repository may have it nevertheless, because forks and pull requests add other commits.
+        """
         if not await self.contains(branch, commit):
             raise CommitNotFound(
                 f"{self.url} has no commit {commit[:12]} on branch {branch}", remedy="Name the branch that it is on"
             )
 
     async def input(self, commit: str, *, name: str, branch: str | None, tag: str | None) -> Callable[[Tree], Tree]:
-        """Return what gives the tree of a commit to an edit of another tree; `branch` or `tag` is where it was found.
+        """Return a function that returns the tree of a commit for an edit of another tree.
 
-        A commit that they have left since is read as long as it can be.
+        `branch` or `tag` is the place at which the commit was found. The commit can be read even if they have moved
+        since, as long as the host serves it.
         """
         self._backend.use(tag_ref(tag) if tag else branch_ref(branch or ""))
         async with self._observed("input"):
             tree = await self._at(commit, lambda _, tree: tree)
         return partial(open_input, self._backend, tree, name)
 
-    async def plan(self, commit: str, edit: Edit) -> Plan:
-        """Return what `edit` would do to `commit`; nothing is written."""
+    async def plan(self, commit: str, edit: Edit) -> EditPlan:
+        """Return the changes that `edit` would make to `commit`; nothing is written."""
 
-        def compute(staging: Staging, before: str) -> Plan:
+        def compute(staging: Staging, before: str) -> EditPlan:
             view = TreeView.for_edit(staging, before)
             files = edit(view)
             after = apply(staging, before, files)
-            found = [Change("/".join(split_path(path)), view.read(path), content) for path, content in files.items()]
+            found = [
+                ChangedFile("/".join(split_path(path)), view.read(path), content) for path, content in files.items()
+            ]
             changes = [change for change in found if change.before != change.after]
-            return Plan(tree=after, changes=changes, diff=unified(changes))
+            return EditPlan(tree=after, changes=changes, diff=unified(changes))
 
-        def compute_on_nothing() -> Plan:
+        def compute_on_nothing() -> EditPlan:
             staging = self._staging()
             return compute(staging, staging.add_tree({}))
 
@@ -143,7 +149,7 @@ class Repository:
             return await self._at(commit, compute)
 
     async def source(self, branch: str, commit: str) -> Callable[[Tree], Tree]:
-        """Return what gives the tree of a commit of `branch` to an edit of another branch of this repository."""
+        """Return a function that returns the tree of a commit of `branch` for an edit of another branch."""
         self._use(branch)
 
         def look() -> str:
@@ -156,7 +162,7 @@ class Repository:
         return partial(_beside, tree)
 
     async def ensure_branch(self, branch: str, message: CommitMessage) -> None:
-        """Make a branch without files, and without a history of others, where there is none."""
+        """Create a branch without files and with a history of its own, if it does not exist."""
         self._use(branch)
 
         def make() -> None:
@@ -172,7 +178,7 @@ class Repository:
             await converge(self._backend, make)
 
     async def find(self, branch: str, trailers: Mapping[str, str], *, since: str | None = None) -> str | None:
-        """Return the nearest commit of `branch` that carries all `trailers`, at most `FIND_DEPTH` commits back."""
+        """Return the nearest commit of `branch` with all `trailers`, at most `FIND_DEPTH` commits back."""
         self._use(branch)
 
         def search() -> str | None:
@@ -202,25 +208,19 @@ class Repository:
         signer: Signer | None = None,
         ours: str | None = None,
     ) -> Landed:
-        """Put `edit` on a branch of its own, made from the head of `base`; see `proposing`.
+        """Put `edit` on a branch of its own, created from the head of `base`; see `proposing`.
 
-        `ours`: the commit that is noted as the one made for it.
+        `ours`: the recorded commit of an earlier attempt.
         """
         self._use(branch, base)
-        planned, time = PlannedCommit(edit, message, signer), self._clock.now()
+        planned = PlannedCommit(edit, message, signer)
+        time = self._clock.now()
         operation = partial(proposing.propose, base=base, planned=planned, time=time, ours=ours)
         async with self._observed("propose"):
             return await self._in_turn(branch, operation)
 
-    async def retract(self, branch: str, *, base: str, edit: Edit, message: CommitMessage, ours: str | None) -> bool:
-        """Remove the branch of a proposal unless others have added to it; return whether it is gone."""
-        self._use(branch, base)
-        operation = partial(proposing.retract, base=base, planned=PlannedCommit(edit, message), ours=ours)
-        async with self._observed("retract"):
-            return await self._in_turn(branch, operation, refresh=True)
-
     async def discard(self, branch: str, *, base: str, own: OwnCommit) -> bool:
-        """Remove the branch of a proposal, known by its commit alone, unless others have added to it."""
+        """Remove the branch of a proposal unless others have added to it, recognising its commit without its edit."""
         self._use(branch, base)
         async with self._observed("discard"):
             return await self._in_turn(branch, partial(discard, base=base, own=own), refresh=True)
@@ -229,10 +229,10 @@ class Repository:
         """Return the files in which `branch` cannot be merged into `base`."""
         self._use(branch, base)
         async with self._observed("conflicts"):
-            return await self._now(lambda: conflicts.conflicting_files(self._backend, self._history, branch, base))
+            return await self._now(lambda: merging.conflicting_files(self._backend, self._history, branch, base))
 
     async def merge(self, branch: str, commit: str) -> Landed:
-        """Bring a proposed commit onto `branch`: forward, or re-applied as one commit."""
+        """Merge a proposed commit into `branch`: by a fast-forward, or applied again as one commit."""
         self._use(branch)
         async with self._observed("merge"):
             return await converge(
@@ -250,9 +250,9 @@ class Repository:
             return await self._now(look)
 
     async def includes(self, branch: str, revision: str, commit: str) -> bool | None:
-        """Return whether `commit` is `revision` or before it; None where one is not in the repository.
+        """Return whether `commit` is `revision` or an ancestor of it; None if one is not in the repository.
 
-        What is known is enough; only a commit that is not leads to a fetch of `branch`.
+        `branch` is fetched only if one of the commits is unknown.
         """
         self._use(branch)
 
@@ -269,17 +269,17 @@ class Repository:
         return await self.inspect(commit, lambda tree: tree.read(path))
 
     async def inspect(self, commit: str, function: Callable[[TreeView], T]) -> T:
-        """Return what `function`, which only reads, makes of the files at a commit."""
+        """Return the result of `function`, which only reads, on the files at a commit."""
         async with self._observed("inspect"):
             return await self._at(commit, lambda staging, tree: function(TreeView(staging, tree)))
 
     async def examine(self, commit: str, function: Callable[[TreeView], T]) -> T:
-        """Return what `function`, which only reads, makes of the files at a commit as an edit sees them."""
+        """Return the result of `function`, which only reads, on the files at a commit, with the limits of an edit."""
         async with self._observed("examine"):
             return await self._at(commit, lambda staging, tree: function(TreeView.for_edit(staging, tree)))
 
     async def differences(self, branch: str, moves: Sequence[Move], directory: str) -> Sequence[Sequence[FileChange]]:
-        """Return which files differ below `directory`, for each of `moves` between commits of `branch`."""
+        """Return the files that differ below `directory`, for each of `moves` between commits of `branch`."""
         self._use(branch)
 
         def look() -> Sequence[Sequence[FileChange]]:
@@ -290,7 +290,7 @@ class Repository:
             return await self._now(look)
 
     async def log(self, branch: str, limit: int) -> list[Commit]:
-        """Return the commits of `branch` from its head back."""
+        """Return the commits of `branch` from its head back, at most `limit`."""
         self._use(branch)
 
         def walk() -> list[Commit]:
@@ -300,7 +300,7 @@ class Repository:
             return await self._now(walk)
 
     async def delete_branch(self, branch: str) -> None:
-        """Remove `branch` where it stands; a branch that is gone already is fine."""
+        """Delete `branch`, wherever it points; it need not exist."""
         self._use(branch)
 
         def remove() -> None:
@@ -313,7 +313,7 @@ class Repository:
             await converge(self._backend, remove)
 
     async def check_push(self, branch: str) -> None:
-        """Find out whether commits may be put on `branch`, and put none; raises what `land` would."""
+        """Check whether commits may be put on `branch`, without putting any; raises the same errors as `land`."""
 
         def ask() -> None:
             self._backend.try_push(branch_ref(branch), at=require_tip(self._backend, branch))
@@ -322,18 +322,18 @@ class Repository:
             await self._backend.refresh()
             await converge(self._backend, ask)
 
-    def watch(self, callback: Callable[[], None]) -> Subscription:
-        """Call back when a reference of this local repository may have moved, and once at the beginning."""
+    def watch(self, callback: Callable[[], None]) -> BranchSubscription:
+        """Call `callback` when a reference of this local repository may have moved, and once at the start."""
         if self._watcher is None:
             raise self._only_local("be watched")
         return self._watcher.subscribe(callback)
 
     def hold(self) -> Callable[[], None]:
-        """Keep the mirror while several are read by turns, until the result is called."""
+        """Keep the mirror until the returned function is called, while several mirrors are read in turn."""
         return self._backend.hold()
 
     async def close(self) -> None:
-        """Finish what is under way."""
+        """Finish the current operations."""
         await self._backend.close()
         await self._turns.close()
         for writer in self._writers.values():
@@ -342,7 +342,7 @@ class Repository:
             await self._watcher.close()
 
     async def _in_turn(self, branch: str, operation: Callable[..., T], *, refresh: bool = False) -> T:
-        """Run what moves the branch of a proposal, after what is under way there."""
+        """Run an operation that moves the branch of a proposal, after the earlier operations on that branch."""
 
         async def run() -> T:
             if refresh:
@@ -352,12 +352,12 @@ class Repository:
         return await self._turns.take(branch, run)
 
     async def _now(self, function: Callable[[], T]) -> T:
-        """Run a reader on the repository as it is now."""
+        """Run a function that reads on the present state of the repository."""
         await self._backend.refresh()
         return await mended(self._backend, function)
 
     async def _at(self, commit: str, function: Callable[[Staging, str], T]) -> T:
-        """Run a reader on the tree of a commit, fetching only if the commit is not known."""
+        """Run a function on the tree of a commit; fetch only if the commit is unknown."""
 
         def look() -> T:
             staging = self._staging()

@@ -1,7 +1,7 @@
-"""Read from a Secret what one kind of transfer needs, and refuse what could only fail there.
+"""Read the credentials for one kind of transfer from a Secret, and refuse credentials that would fail there.
 
-What a transfer does not need stays behind: a key is not handed to https, nor a password to ssh. Errors name the Secret
-and its keys, never a value.
+Only the parts that the transfer needs are read: an ssh key is not used for https, nor a password for ssh. Errors name
+the Secret and its keys, never a value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_ssh_private_key
 from cryptography.x509 import load_pem_x509_certificates
 
-from kardinal.git import Credentials
+from kardinal.git import GitCredentials
 from kardinal.git.signing import SshSigner, UnusableKey
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.secrets import secret_text
@@ -25,17 +25,17 @@ _PRIVATE_KEY = "ssh-privatekey"
 
 
 class UnusableSecret(KardinalError):
-    """A Secret that lacks what it is named for, or holds it in a form that cannot be used."""
+    """A Secret that lacks the keys it is used for, or has them in an unusable form."""
 
     def __init__(self, secret: Mapping[str, Any], problem: str) -> None:
         metadata = secret.get("metadata") or {}
         super().__init__(f"Secret {metadata.get('namespace')}/{metadata.get('name')} {problem}")
 
 
-def credentials_of(secret: Mapping[str, Any], scheme: str) -> Credentials:
-    """Return what a repository by `scheme` needs of a Secret, and nothing else; raises `UnusableSecret`.
+def credentials_of(secret: Mapping[str, Any], scheme: str) -> GitCredentials:
+    """Return the parts of a Secret that a repository with this scheme needs; raises `UnusableSecret`.
 
-    By https: `username` and `password`, or `token`; `ca.crt`, which may be alone. By ssh: `ssh-privatekey` and
+    For https: `username` and `password`, or `token`; `ca.crt`, which may be given alone. For ssh: `ssh-privatekey` and
     `known_hosts`.
     """
     if scheme == "ssh":
@@ -46,18 +46,18 @@ def credentials_of(secret: Mapping[str, Any], scheme: str) -> Credentials:
         username, password = (username or _TOKEN_USER, token) if token else ("", "")
     if not (password or authority):
         raise UnusableSecret(secret, "has neither username and password nor token")
-    return Credentials(username, password, authority=authority)
+    return GitCredentials(username, password, authority=authority)
 
 
-def _ssh_credentials(secret: Mapping[str, Any]) -> Credentials:
+def _ssh_credentials(secret: Mapping[str, Any]) -> GitCredentials:
     known_hosts = _text_file(secret, "known_hosts")
     if not any(line.strip() and not line.startswith("#") for line in known_hosts.splitlines()):
         raise UnusableSecret(secret, "has no known_hosts, which ssh needs to know its host by")
-    return Credentials(private_key=private_key_of(secret), known_hosts=known_hosts)
+    return GitCredentials(private_key=private_key_of(secret), known_hosts=known_hosts)
 
 
 def signer_of(secret: Mapping[str, Any]) -> SshSigner:
-    """Return what signs commits with `ssh-privatekey` of a Secret; raises `UnusableSecret`."""
+    """Return a signer of commits with `ssh-privatekey` of a Secret; raises `UnusableSecret`."""
     try:
         return SshSigner(private_key_of(secret))
     except UnusableKey as error:
@@ -65,7 +65,7 @@ def signer_of(secret: Mapping[str, Any]) -> SshSigner:
 
 
 def private_key_of(secret: Mapping[str, Any]) -> str:
-    """Return `ssh-privatekey` of a Secret; raises `UnusableSecret` where it is no key that can be used unattended."""
+    """Return `ssh-privatekey` of a Secret; raises `UnusableSecret` if the key is missing or has a passphrase."""
     text = _text_file(secret, _PRIVATE_KEY)
     if not text.strip():
         raise UnusableSecret(secret, f"has no {_PRIVATE_KEY}")
@@ -90,6 +90,6 @@ def _certificates(secret: Mapping[str, Any]) -> str:
 
 
 def _text_file(secret: Mapping[str, Any], key: str) -> str:
-    """Return a value as the lines of a file; OpenSSH insists on the end of the last one."""
+    """Return a value as the lines of a text file; OpenSSH requires the line end of the last one."""
     lines = secret_text(secret, key).replace("\r\n", "\n").strip()
     return f"{lines}\n"

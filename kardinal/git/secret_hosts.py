@@ -1,9 +1,9 @@
-"""Decide which Secret may be sent to which Git host, from values alone.
+"""Decide from values alone which Secret may be sent to which Git host.
 
-A Secret says itself that it is for Git (label `kardinal.io/credentials: git`) and for which hosts (annotation
-`kardinal.io/hosts`). Who may write a Pipeline names a Secret and a URL; without the Secret's own word that would be
-enough to have any Secret of the namespace sent anywhere. A refusal holds the two commands that mend it, and names
-Secret, namespace and host; it never holds a value.
+A Secret itself says that it is for Git (label `kardinal.io/credentials: git`) and for which hosts (annotation
+`kardinal.io/hosts: github.com`). The author of a Pipeline names a Secret and a URL; without these marks of the Secret,
+that would be enough to have any Secret of the namespace sent anywhere. A refusal contains the two commands that allow
+it, and names Secret, namespace and host; it never contains a value of the Secret.
 """
 
 from __future__ import annotations
@@ -12,61 +12,74 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kardinal.api import names
+from kardinal.objects.secret_purposes import (
+    ANNOTATION_HOSTS,
+    CREDENTIALS_GIT,
+    CREDENTIALS_REGISTRY,
+    CREDENTIALS_SIGNING,
+    CREDENTIALS_STEP,
+    LABEL_CREDENTIALS,
+)
 
 __all__ = ["host_allowed", "refused_host", "refused_signing"]
 
 _PURPOSES = {
-    names.CREDENTIALS_GIT: "a Git credential",
-    names.CREDENTIALS_REGISTRY: "a credential of registries",
-    names.CREDENTIALS_STEP: "a credential of custom steps",
+    CREDENTIALS_GIT: "a Git credential",
+    CREDENTIALS_REGISTRY: "a credential of registries",
+    CREDENTIALS_STEP: "a credential of custom steps",
 }
 _HTTPS = ":443"
 _HOSTS_SHOWN = 300
-"""Characters of the hosts that a Secret has already, up to which the command in a refusal repeats them."""
+"""If the hosts of a Secret have more characters, the command in a refusal does not repeat them."""
 
 
-def refused_host(secret: Mapping[str, Any], host: str, *, purpose: str = names.CREDENTIALS_GIT) -> str:
-    """Return why the Secret may not be sent to `host` (`host[:port]`), with the commands that mend it; empty if it may.
+def refused_host(secret: Mapping[str, Any], host: str, *, purpose: str = CREDENTIALS_GIT) -> str:
+    """Return why the Secret may not be sent to `host` (`host[:port]`); empty if it may.
 
-    The Secret needs its name and its namespace, and no data. `purpose` is the value that its label must have.
+    The text contains the commands that allow it.
+
+    Only the metadata of the Secret is read. `purpose` is the required value of its label.
     """
     metadata = secret["metadata"]
-    name, namespace = metadata["name"], metadata["namespace"]
-    marked = (metadata.get("labels") or {}).get(names.LABEL_CREDENTIALS) == purpose
-    named = _hosts((metadata.get("annotations") or {}).get(names.ANNOTATION_HOSTS) or "")
+    name = metadata["name"]
+    namespace = metadata["namespace"]
+    marked = (metadata.get("labels") or {}).get(LABEL_CREDENTIALS) == purpose
+    named = _hosts((metadata.get("annotations") or {}).get(ANNOTATION_HOSTS) or "")
     if marked and host in named:
         return ""
     kept = [one for one in named if _plain(one) and one != host]
     hosts = ",".join([*(kept if len(",".join(kept)) <= _HOSTS_SHOWN else ()), host])
     return (
         f"Secret {namespace}/{name} is not marked as {_PURPOSES[purpose]} for {host}; if it may be sent there, run:\n"
-        f"kubectl -n {namespace} label secret {name} {names.LABEL_CREDENTIALS}={purpose}\n"
-        f"kubectl -n {namespace} annotate --overwrite secret {name} {names.ANNOTATION_HOSTS}={hosts}\n"
+        f"kubectl -n {namespace} label secret {name} {LABEL_CREDENTIALS}={purpose}\n"
+        f"kubectl -n {namespace} annotate --overwrite secret {name} {ANNOTATION_HOSTS}={hosts}\n"
     )
 
 
 def refused_signing(secret: Mapping[str, Any]) -> str:
-    """Return why the key of a Secret may not sign commits, with the command that mends it; empty if it may."""
+    """Return why the key of a Secret may not sign commits, with the command that allows it; empty if it may."""
     metadata = secret["metadata"]
-    name, namespace = metadata["name"], metadata["namespace"]
-    if (metadata.get("labels") or {}).get(names.LABEL_CREDENTIALS) == names.CREDENTIALS_SIGNING:
+    name = metadata["name"]
+    namespace = metadata["namespace"]
+    if (metadata.get("labels") or {}).get(LABEL_CREDENTIALS) == CREDENTIALS_SIGNING:
         return ""
     return (
         f"Secret {namespace}/{name} is not marked as a key that signs commits; if it may be used for that, run:\n"
         f"kubectl -n {namespace} label --overwrite secret {name} "
-        f"{names.LABEL_CREDENTIALS}={names.CREDENTIALS_SIGNING}\n"
+        f"{LABEL_CREDENTIALS}={CREDENTIALS_SIGNING}\n"
     )
 
 
 def host_allowed(host: str, patterns: Sequence[str]) -> bool:
-    """Return whether one of `patterns` matches `host`; `*` stands for any characters, no pattern for every host.
+    """Return whether one of `patterns` matches `host` (`host[:port]`).
 
-    A pattern without a port means that of https; `host:*` means every port.
+    `*` stands for any characters: `*.example.com` matches `git.example.com`. A pattern without a port means port 443;
+    `host:*` means every port. Without patterns, every host matches.
     """
     name, colon, port = host.rpartition(":")
     if not colon or port.endswith("]"):
-        name, port = host, "443"
+        name = host
+        port = "443"
     return not patterns or any(_matches(f"{name}:{port}", pattern.lower()) for pattern in patterns)
 
 

@@ -1,8 +1,8 @@
-"""Slots that many want, given out so that no one takes those of all.
+"""Slots for transfers, shared out such that no host and no namespace can take all of them.
 
-A host gets at most three quarters of them and a namespace a quarter, so a host that answers slowly, or a namespace that
-asks for much, leaves room for the others. A slot that becomes free goes to the namespace that holds the fewest, and in
-it to the one that has waited longest. Belongs to one event loop.
+A host gets at most three quarters of the slots and a namespace a quarter, so a host that answers slowly, or a namespace
+with many requests, leaves room for others. A free slot goes to the waiting namespace with the fewest slots, and within
+it to the request that has waited longest. Belongs to one event loop.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ __all__ = ["Lane", "Shares"]
 
 
 class Lane(NamedTuple):
-    """The host that is to be talked to, and the namespace that this is for."""
+    """The host of a transfer, and the namespace that it is for."""
 
     host: str
     owner: str
 
 
 class _Subscription:
-    """A wish to be told when a slot of a lane may be free."""
+    """A callback for when a slot of a lane may be free."""
 
     def __init__(self, shares: Shares, lane: Lane, callback: Callable[[], None]) -> None:
         self._shares = shares
@@ -35,7 +35,7 @@ class _Subscription:
 
 
 class Shares:
-    """A number of slots."""
+    """The slots for transfers, with limits per host and per namespace."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -48,11 +48,11 @@ class Shares:
 
     @property
     def waiting(self) -> int:
-        """Return how many wait in `acquire`."""
+        """Return the number of requests that wait in `acquire`."""
         return len(self._queue)
 
     def take(self, lane: Lane) -> bool:
-        """Take a slot if there is one for the lane."""
+        """Take a slot if one is free for the lane; return whether it was taken."""
         free = self._fits(lane)
         if free:
             self._hosts[lane.host] += 1
@@ -60,7 +60,7 @@ class Shares:
         return free
 
     async def acquire(self, lane: Lane) -> None:
-        """Take a slot as soon as there is one for the lane."""
+        """Take a slot as soon as one is free for the lane."""
         if self.take(lane):
             return
         granted = asyncio.get_running_loop().create_future()
@@ -75,7 +75,7 @@ class Shares:
             raise
 
     def give_back(self, lane: Lane) -> None:
-        """Return a slot, which goes to whom it is due."""
+        """Give back a slot, and pass it on to the next request in order."""
         for counter, key in ((self._hosts, lane.host), (self._owners, lane.owner)):
             counter[key] -= 1
             if not counter[key]:
@@ -86,19 +86,19 @@ class Shares:
                 waiting[1].set_result(None)
         due = next((one for one in sorted(self._subscriptions, key=self._held_by) if self._fits(one.lane)), None)
         if due is not None:
-            # Told once a round: it may not come, and the next one must not wait for it.
+            # Called at most once per round: the subscriber may not take the slot, and others must not wait for it.
             self._subscriptions.remove(due)
             self._subscriptions.append(due)
             due.callback()
 
     def ahead(self, lane: Lane) -> int:
-        """Return how many hold the slots that keep the lane waiting."""
+        """Return the number of slots in use that keep the lane waiting."""
         if self._owners[lane.owner] >= self._per_owner:
             return self._owners[lane.owner]
         return self._hosts[lane.host] if self._hosts[lane.host] >= self._per_host else self._owners.total()
 
     def subscribe(self, lane: Lane, callback: Callable[[], None]) -> _Subscription:
-        """Call back, until the subscription is closed, when a slot for the lane may be free."""
+        """Call `callback`, until the subscription is closed, when a slot for the lane may be free."""
         subscription = _Subscription(self, lane, callback)
         self._subscriptions.append(subscription)
         return subscription

@@ -1,7 +1,7 @@
-"""Signatures of commits with a key of SSH, as `ssh-keygen -Y sign -n git` makes them.
+"""Sign commits with an SSH key, in the same way as `ssh-keygen -Y sign -n git`.
 
-The format is the one of OpenSSH's PROTOCOL.sshsig. Signing is done in this process, so that the key gets neither into a
-file nor to another program.
+The format is that of OpenSSH's PROTOCOL.sshsig. Commits are signed in this process, so the key gets neither into a file
+nor to another program.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _Key = ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey | ec.EllipticCurvePrivateKe
 
 
 class UnusableKey(ValueError):
-    """A key of a kind that commits cannot be signed with."""
+    """A key of a kind that cannot sign commits."""
 
 
 class SshSigner:
-    """Signs with one private key, given as its file."""
+    """Sign with one private key, given as the text of its file."""
 
     def __init__(self, private_key: str) -> None:
         load = load_ssh_private_key if "OPENSSH" in private_key.partition("\n")[0] else load_pem_private_key
@@ -85,5 +85,5 @@ def _string(content: bytes) -> bytes:
 
 
 def _number(value: int) -> bytes:
-    """Return a positive number of the SSH protocol, whose first bit is its sign."""
+    """Return a positive number in the SSH protocol, in which the first bit is the sign."""
     return _string(value.to_bytes(value.bit_length() // 8 + 1, "big"))

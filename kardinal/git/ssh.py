@@ -1,8 +1,8 @@
-"""Transfers over ssh: how `git` is made to call it, and what its failures mean.
+"""Transfers over ssh: the command that `git` runs for it, and the errors for its failures.
 
-OpenSSH closes every file it inherits, but reads keys by path, so it is pointed at those that the git beside it holds:
-files without a name, of which only the path below `/proc` is told. It has no configuration, no agent and no terminal,
-and talks to no host whose key it was not given.
+OpenSSH closes every inherited file, but reads keys by path. So it gets the paths of the private files that its parent,
+`git`, holds, such as `/proc/$PPID/fd/20`. It has no configuration, no agent and no terminal, and connects only to a
+host whose key it was given.
 """
 
 from __future__ import annotations
@@ -11,14 +11,22 @@ import re
 import shlex
 import shutil
 
-from kardinal.git.errors import AuthenticationFailed, GitError, RepositoryUnreachable, TransientGitError
+from kardinal.git.errors import (
+    AuthenticationFailed,
+    GitError,
+    ProgramMissing,
+    RepositoryUnreachable,
+    TransientGitError,
+)
 from kardinal.git.meaning import refused_credentials
+from kardinal.processes.private_files import PrivateFile
 
 __all__ = ["failure_over_ssh", "ssh_command"]
 
 _CONNECT_TIMEOUT = 10
-_ALIVE_INTERVAL, _ALIVE_COUNT = 15, 4
-"""Seconds between two questions whether the host is still there, and how many may stay without an answer."""
+_ALIVE_INTERVAL = 15
+_ALIVE_COUNT = 4
+"""The time in seconds between two keep-alive requests, and the most of them that may stay unanswered."""
 
 _OPTIONS = {
     "BatchMode": "yes",
@@ -40,34 +48,35 @@ _NO_NETWORK = re.compile(r"could not resolve hostname|connect to host|connection
 _DENIED_KEY = re.compile(r"permission denied \([\w,-]+\)|too many authentication failures", re.I)
 _DENIED = re.compile(r"denied|not (authori[sz]ed|allowed)|unauthori[sz]ed|read[ -]only|forbidden", re.I)
 _ABSENT = re.compile(
-    r"does not appear to be a git repository|(repository|project|path)\b.*\b(not (be )?found|does not exist)"
+    r"does not appear to be a git repository|^(?>.*?(?:repository|project|path)\b).*\b(not (be )?found|does not exist)"
     r"|no such (file|repository|project)|cannot find repository",
-    re.I,
+    re.I | re.M,
 )
 _LOST = re.compile(r"could not read from remote repository|hung up|closed by|connection (reset|closed)|early EOF", re.I)
 _NO_USER = re.compile(r"no user exists for uid", re.I)
 
 
-def ssh_command(private_key: int, known_hosts: int, *, address: str = "", known_as: str = "") -> str:
-    """Return what `git` is to run for ssh, with the numbers of the two files that it holds; raises without an ssh.
+def ssh_command(private_key: PrivateFile, known_hosts: PrivateFile, *, address: str = "", known_as: str = "") -> str:
+    """Return the command that `git` runs for ssh, with the two private files; raises `ProgramMissing`.
 
-    `address` is connected to in the place of the host, whose key stays the one that is `known_as`: `[host]:2222`.
+    `address` is connected to instead of the host, while the host key is looked up under `known_as`, such as
+    `[host]:2222`.
     """
     program = shutil.which("ssh")
     if program is None:
-        raise GitError(
+        raise ProgramMissing(
             "this machine has no ssh program, which ssh:// repositories need",
-            remedy="Install the OpenSSH client, or use https://",
+            remedy="Install the OpenSSH client where this program runs, or use https://",
         )
     pinned = {"HostName": address, "HostKeyAlias": known_as} if address else {}
     options = " ".join(f"-o {shlex.quote(f'{name}={value}')}" for name, value in {**_OPTIONS, **pinned}.items())
-    files = f"-i /proc/$PPID/fd/{private_key} -o UserKnownHostsFile=/proc/$PPID/fd/{known_hosts}"
-    # Run by a shell whose parent is that git.
+    files = f"-i {private_key.word} -o UserKnownHostsFile={known_hosts.word}"
+    # A shell runs it, whose parent is `git`.
     return f"exec {shlex.quote(program)} -F /dev/null -T {options} {files}"
 
 
 def failure_over_ssh(text: str, url: str) -> Exception | None:
-    """Return what a transfer that failed means, from the words of ssh and of the host; None if they say nothing."""
+    """Return the error for a failed transfer from the messages of ssh and of the host; None if they are unknown."""
     if _UNKNOWN_HOST.search(text):
         return RepositoryUnreachable(
             f"the host key of {url} is not the one in known_hosts of the Secret",

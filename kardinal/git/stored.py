@@ -1,9 +1,9 @@
-"""The objects of a repository, read only once their size is known.
+"""Read the objects of a repository only after checking their size.
 
-What contributors push may be a megabyte to send and a gigabyte to hold: a file of zeros, a directory of millions of
-entries, a commit whose message has no end. The size of an object stands in its header, which is read first, and each
-type has a limit. libgit2 has none where it reads objects for itself, as it does to compare, merge and walk; so it is
-only asked for single objects, here.
+An object that a contributor pushes may be a megabyte to transfer and a gigabyte in memory: a file of zeros, a directory
+of millions of entries, a commit with an endless message. The size of an object is in its header, which is read first,
+and each type has a limit. libgit2 has no limit where it reads objects for itself, for example to compare, merge and
+walk. So it is only used to read single objects, in this module.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ LIMITS: Mapping[int, int] = {
     ObjectType.COMMIT: 1 << 20,
     ObjectType.TAG: 256 << 10,
 }
-"""Bytes of an object that is read at all; an edit has smaller limits (`kardinal/steps/edit.py`)."""
+"""The maximum size in bytes of an object that is read; edits have smaller limits (`kardinal/tree/edit.py`)."""
 
 _ID = 40
-"""Letters of an id; those of repositories with SHA-256 have more."""
+"""The number of digits of an id; ids in repositories with SHA-256 have more."""
 
 _NAMES: Mapping[int, str] = {
     ObjectType.BLOB: "file",
@@ -53,7 +53,7 @@ class ObjectTooLarge(GitError):
 
 
 class StoredObjects:
-    """Reads objects of one repository. Raises `KeyError` and `pygit2.GitError` for what can not be read."""
+    """Read the objects of one repository. Raises `KeyError` and `pygit2.GitError` for an object that cannot be read."""
 
     def __init__(self, repository: pygit2.Repository) -> None:
         self._odb = repository.odb
@@ -62,7 +62,7 @@ class StoredObjects:
         return len(oid) == _ID and oid in self._odb
 
     def header(self, oid: str) -> tuple[int, int]:
-        """Return the type and the bytes of an object."""
+        """Return the type and the size in bytes of an object."""
         found: tuple[int, int] = self._odb.read_header(oid)
         return found
 
@@ -75,7 +75,7 @@ class StoredObjects:
         return content
 
     def write(self, kind: ObjectType, content: bytes) -> None:
-        """Store an object of ours."""
+        """Store a new object."""
         self._odb.write(kind, content)
 
 
@@ -95,6 +95,6 @@ FOREIGN = ForeignBytes(
         "attacks/test_git_objects.py::test_directories_of_too_many_entries_in_all_are_refused",
         "attacks/test_git_objects.py::test_directories_within_directories_end_at_a_depth",
         "attacks/test_git_objects.py::test_a_commit_that_grows_when_it_is_unpacked_is_refused_by_its_size",
-        "attacks/test_git_objects.py::test_what_a_merge_does_not_change_is_not_read",
+        "attacks/test_git_objects.py::test_unchanged_files_are_not_read_by_a_merge",
     ),
 )

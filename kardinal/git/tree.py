@@ -1,15 +1,15 @@
-"""Reading and editing a tree without a work tree, and without a way out of it.
+"""Read and edit a tree without a work tree, and without a way out of it.
 
-An edit is a pure function from a tree to the files it wants changed. It may run several times, on newer trees, so
-it must look at nothing but the tree it is given. Planning and landing run the same edit.
+An edit is a pure function from a tree to the files it wants changed. It may run several times, on newer trees, so it
+must read only the tree it is given. Planning and landing run the same edit.
 
-Paths come from Pipelines, rendered names and the repository itself, so every segment is checked: nothing absolute,
-no `..`, nothing inside `.git`. For an edit, a symbolic link anywhere on a path is refused: policy is bound to the path
-that was named, and what would be read or changed is another one. Other readers follow links inside the tree; `within`
-narrows it to one directory, whose links may then not leave that directory.
+Paths come from Pipelines, rendered names and the repository itself, so every segment is checked: no absolute path, no
+`..`, nothing inside `.git`. For an edit, a symbolic link anywhere on a path is refused, because gates bind to the path
+that was named, while the link would lead to another one. Other readers follow links inside the tree; `within` restricts
+the tree to one directory, and its links may then not leave that directory.
 
-An edit also has a budget. Sizes are known from the headers of objects before anything is unpacked, because a file of a
-gigabyte may have been a megabyte to send.
+An edit also has a budget. Sizes are read from the headers of objects before anything is unpacked, because a file of a
+gigabyte may have been a megabyte to transfer.
 """
 
 from __future__ import annotations
@@ -18,26 +18,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kardinal.bounded import ForeignBytes, mebibytes
-from kardinal.git.objects import Entry, Staging, check_depth
-from kardinal.steps.edit import (
-    EDITED_LIMIT,
-    READ_LIMIT,
-    TOTAL_READ_LIMIT,
-    Changes,
-    EditError,
-    split_path,
-    too_large,
-)
+from kardinal.git.objects import Staging, TreeEntry, check_depth
+from kardinal.tree.edit import EDITED_LIMIT, READ_LIMIT, TOTAL_READ_LIMIT, Changes, EditError, split_path, too_large
 
 __all__ = ["File", "TreeView", "apply"]
 
 _MAX_LINKS = 40
-"""Symbolic links followed for one path; what Linux allows."""
+"""The most symbolic links followed for one path; the same as in Linux."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a tree; `link` is where a symbolic link points to."""
+    """One file of a tree. `link` is the target of a symbolic link."""
 
     path: str
     link: str | None = None
@@ -63,7 +55,7 @@ class _Budget:
 
 
 class TreeView:
-    """A `Tree` over one tree object; what is made by `for_edit` has the limits of an edit."""
+    """A `Tree` over one tree object. A view created by `for_edit` has the limits of an edit."""
 
     def __init__(self, staging: Staging, tree: str, *, prefix: str = "", budget: _Budget | None = None) -> None:
         self._staging = staging
@@ -73,7 +65,7 @@ class TreeView:
 
     @classmethod
     def for_edit(cls, staging: Staging, tree: str) -> TreeView:
-        """Return the view of a tree that an edit gets: without links, and with a budget of its own."""
+        """Return the view of a tree for an edit: symbolic links are refused, and it has a budget of its own."""
         return cls(staging, tree, budget=_Budget())
 
     def beside(self, tree: str) -> TreeView:
@@ -81,7 +73,7 @@ class TreeView:
         return TreeView(self._staging, tree, budget=self._budget)
 
     def of_input(self, staging: Staging, tree: str, *, name: str) -> TreeView:
-        """Return the view of a tree object of another repository, with the same budget; errors say `name:/path`."""
+        """Return the view of a tree object of another repository, with the same budget; errors name `name:/path`."""
         return TreeView(staging, tree, prefix=f"{name}:/", budget=self._budget)
 
     def read(self, path: str) -> bytes | None:
@@ -105,12 +97,12 @@ class TreeView:
         return entry is not None and entry.is_directory
 
     def identify(self, path: str) -> str | None:
-        """Return the id of a file or directory: the same id is the same content. None when there is no such path."""
+        """Return the id of a file or directory; equal ids mean equal content. None if there is no such path."""
         entry = self._find(path)
         return entry.id if entry else None
 
     def resolve(self, path: str) -> str | None:
-        """Return the path with all symbolic links followed; None when there is no such path."""
+        """Return the path with all symbolic links followed; None if there is no such path."""
         found = self._locate(path)
         return "/".join(found[0]) if found else None
 
@@ -138,22 +130,22 @@ class TreeView:
         prefix = f"{self._prefix}{directory.strip('/')}/"
         return TreeView(self._staging, entry.id, prefix=prefix, budget=self._budget)
 
-    def _list(self, tree: str, path: str) -> Mapping[str, Entry]:
-        """Return the entries of a tree, which `path` leads to or through."""
+    def _list(self, tree: str, path: str) -> Mapping[str, TreeEntry]:
+        """Return the entries of the tree at `path`, or on the way to it."""
         if self._budget is not None and tree not in self._budget.listed:
             self._budget.take(f"{self._prefix}{path}".rstrip("/") or ".", self._staging.size(tree))
             self._budget.listed.add(tree)
         return self._staging.tree(tree)
 
-    def _find(self, path: str) -> Entry | None:
+    def _find(self, path: str) -> TreeEntry | None:
         found = self._locate(path)
         return found[1] if found else None
 
-    def _locate(self, path: str) -> tuple[list[str], Entry] | None:
-        """Find what is at a path, and the segments that lead there without a link."""
+    def _locate(self, path: str) -> tuple[list[str], TreeEntry] | None:
+        """Return the entry at a path, and the segments that lead there without a link."""
         pending = split_path(path)
         names: list[str] = []
-        trail = [Entry.directory(self._tree)]
+        trail = [TreeEntry.directory(self._tree)]
         links = 0
         while pending:
             name = pending.pop(0)
@@ -195,7 +187,7 @@ class TreeView:
 
 
 def apply(staging: Staging, tree: str, changes: Changes) -> str:
-    """Return the id of `tree` after `changes`; modes of existing files stay, directories left empty go."""
+    """Return the id of `tree` after `changes`. Existing files keep their mode; empty directories are removed."""
     for path, content in changes.items():
         segments = split_path(path)
         if not segments:
@@ -211,7 +203,8 @@ def apply(staging: Staging, tree: str, changes: Changes) -> str:
 
 def _put(staging: Staging, tree: str, segments: list[str], content: bytes, path: str) -> str:
     entries = staging.tree(tree)
-    name, below = segments[0], segments[1:]
+    name = segments[0]
+    below = segments[1:]
     there = entries.get(name)
     if there is not None and there.is_symlink:
         raise _is_link(path, name)
@@ -222,20 +215,21 @@ def _put(staging: Staging, tree: str, segments: list[str], content: bytes, path:
             subtree = there.id
         else:
             raise EditError(path, f"{name} is not a directory")
-        changed = Entry.directory(_put(staging, subtree, below, content, path))
+        changed = TreeEntry.directory(_put(staging, subtree, below, content, path))
     elif there is None:
-        changed = Entry.file(staging.add_blob(content))
+        changed = TreeEntry.file(staging.add_blob(content))
     elif there.is_file:
-        changed = Entry(there.mode, staging.add_blob(content))
+        changed = TreeEntry(there.mode, staging.add_blob(content))
     else:
         raise EditError(path, f"{name} is not a file")
     return tree if changed == there else staging.add_tree({**entries, name: changed})
 
 
 def _delete(staging: Staging, tree: str, segments: list[str], path: str) -> str | None:
-    """Return the id of the tree without the file; None when nothing is left. A file that is not there is fine."""
+    """Return the id of the tree without the file, which need not exist; None if the tree would be empty."""
     entries = staging.tree(tree)
-    name, below = segments[0], segments[1:]
+    name = segments[0]
+    below = segments[1:]
     there = entries.get(name)
     if there is None:
         return tree
@@ -247,7 +241,7 @@ def _delete(staging: Staging, tree: str, segments: list[str], path: str) -> str 
         if subtree == there.id:
             return tree
         if subtree is not None:
-            left = {**entries, name: Entry.directory(subtree)}
+            left = {**entries, name: TreeEntry.directory(subtree)}
     elif not there.is_file:
         raise EditError(path, f"{name} is not a file")
     return staging.add_tree(left) if left else None

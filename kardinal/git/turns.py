@@ -1,7 +1,8 @@
-"""One operation at a time on the branch of a proposal.
+"""Run one operation at a time on the branch of a proposal.
 
-What moves such a branch goes on when its caller gives up: the transfer is on a thread, or in a child. The next
-operation on the branch waits for it, so that one that removes the branch finds what an earlier one has made.
+An operation on such a branch goes on when its caller is cancelled, because the transfer is on a thread or in a child
+process. The next operation on the branch waits for it, so that an operation that removes the branch finds the result of
+an earlier one.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ T = TypeVar("T")
 
 
 class BranchTurns:
-    """Runs operations on each branch one after the other, in the order in which they were asked for."""
+    """Run the operations on each branch one after the other, in the order of the requests."""
 
     def __init__(self) -> None:
         self._last: dict[str, asyncio.Task[object]] = {}
         self._running: set[asyncio.Task[object]] = set()
 
     async def take(self, branch: str, operation: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of `operation` once those before it have ended; it goes on if the caller is cancelled."""
+        """Return the result of `operation` once the earlier ones have ended; it goes on if the caller is cancelled."""
         before = self._last.get(branch)
 
         async def run() -> T:
@@ -38,7 +39,7 @@ class BranchTurns:
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """Return when nothing is under way."""
+        """Return when no operation is running."""
         await asyncio.gather(*self._running, return_exceptions=True)
 
     def _ended(self, branch: str, task: asyncio.Task[object]) -> None:
@@ -46,4 +47,4 @@ class BranchTurns:
         if self._last.get(branch) is task:
             del self._last[branch]
         if not task.cancelled():
-            task.exception()  # the caller has been told, unless it has given up
+            task.exception()  # the caller has received the error, unless it was cancelled

@@ -1,13 +1,12 @@
-"""The values that the Git room returns: they may cross threads and outlive the repository they came from."""
+"""The values that this package returns; they may be passed between threads and do not depend on an open repository."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Protocol
 
-__all__ = ["Change", "Commit", "Head", "Landed", "Observer", "Plan", "Subscription"]
+__all__ = ["BranchSubscription", "ChangedFile", "Commit", "EditPlan", "Head", "Landed", "Observer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +18,8 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One file as an edit finds and leaves it; `before` is None for a new file, `after` for one that is deleted."""
+class ChangedFile:
+    """One file before and after an edit. `before` is None for a new file, `after` for a deleted one."""
 
     path: str
     before: bytes | None
@@ -28,11 +27,11 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The effect that an edit would have on a commit. `tree` is the id the result would have, `diff` is for people."""
+class EditPlan:
+    """The effect that an edit would have on a commit. `tree` is the id of the resulting tree, `diff` is for people."""
 
     tree: str
-    changes: list[Change]
+    changes: list[ChangedFile]
     diff: str
 
 
@@ -40,9 +39,9 @@ class Plan:
 class Landed:
     """An edit that is on its branch.
 
-    `adopted`: the commit was there before, known by its trailers. `shared`: others have added commits to the branch of
-    a proposal, whose head `commit` is. `changed` is False when the branch already had the content, in which case no
-    commit was made and `commit` is the branch's head.
+    `adopted`: the commit was there before and was recognised by its trailers. `shared`: others have added commits to
+    the branch of a proposal, and `commit` is its head. `changed` is False if the branch had the content already; then
+    no commit was created, and `commit` is the head of the branch.
     """
 
     commit: str
@@ -63,18 +62,17 @@ class Commit:
     trailers: Mapping[str, str]
     author: str
     committer: str
-    committed_at: datetime
 
     def carries(self, trailers: Mapping[str, str]) -> bool:
-        """Return whether every one of `trailers` stands in the message."""
+        """Return whether the message has all of `trailers`; False for a commit without trailers."""
         return bool(self.trailers) and trailers.items() <= self.trailers.items()
 
 
-class Subscription(Protocol):
-    """Something that calls back until it is closed."""
+class BranchSubscription(Protocol):
+    """A registration of a callback that lasts until it is closed."""
 
     def close(self) -> None: ...
 
 
 Observer = Callable[[str, float, str], None]
-"""Called as (operation, seconds, outcome) after each operation; outcome is `ok` or the name of the error."""
+"""Called as (operation, seconds, outcome) after each operation; outcome is `ok` or the name of the error class."""

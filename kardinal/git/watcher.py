@@ -1,12 +1,12 @@
 """Wake subscribers when a reference of a local repository may have moved.
 
-Another process that moves a reference tells no one. The operating system tells which directories changed; then the
-loose references and `packed-refs` are stat'ed: no file is read, no object opened, and only while there is a
-subscription. A wake says "look again" and nothing else.
+Another process that moves a reference does not announce it. The operating system reports which directories changed;
+then `stat` is called on the loose references and on `packed-refs`. No file is read, no object opened, and nothing
+happens without a subscription. A wake only means that the subscriber should look again.
 
-What the first look finds is the baseline. A change that fell between subscribing and that look would go unnoticed,
-so a watcher that begins wakes once. Directories that a look finds are watched after it, and what falls between is
-found by the look that follows when they are.
+The first look sets the baseline. A change between the subscription and that look would not be noticed, so a new watcher
+wakes its subscribers once. The directories found by a look are watched after it, and changes in between are found by
+the look that follows when watching has begun.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from kardinal.clock import Clock, Timer
 from kardinal.git import file_events
 from kardinal.git.file_events import Interest, Names
-from kardinal.git.runner import GitRunner, off_loop
-from kardinal.runtime.clock import Clock, Timer
+from kardinal.git.runner import GitRunner
+from kardinal.processes.threads import off_loop
 
 __all__ = ["Look", "RefWatcher", "RepositoryPlace", "look"]
 
 _INTERVAL = 30.0
-"""Seconds after which references are looked at without an event: file systems of other machines send none."""
+"""The interval in seconds at which references are checked without an event, because network file systems send none."""
 _HEAD_OF_REPOSITORY = frozenset({".git", "HEAD", "objects", "refs"})
 """The entries that make a directory a repository."""
 
@@ -34,7 +35,7 @@ Stamp = frozenset[tuple[str, int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class RepositoryPlace:
-    """The place of a repository: the path of its URL, and its Git directory once there is one."""
+    """The path of a repository's URL, and its Git directory once that exists."""
 
     path: str
     directory: str | None
@@ -42,13 +43,13 @@ class RepositoryPlace:
 
 @dataclass(slots=True)
 class Look:
-    """The result of a look: the state of the references, and the directories that show the next change."""
+    """The result of a look: the state of the references, and the directories that will show the next change."""
 
     stamp: Stamp = frozenset()
     directories: dict[str, Names] = field(default_factory=dict)
 
     def require(self, path: str) -> None:
-        """Watch for `path` to appear, change or go, in the nearest directory above it that is there."""
+        """Watch for `path` to appear, change or disappear, in the nearest existing directory above it."""
         parent, name = os.path.split(path)
         while not os.path.isdir(parent):
             parent, name = os.path.split(parent)
@@ -72,7 +73,7 @@ class _Subscription:
 
 
 class RefWatcher:
-    """Looks at the references of one repository while there are subscriptions."""
+    """Check the references of one repository while there are subscriptions."""
 
     def __init__(self, place: Callable[[], RepositoryPlace], *, runner: GitRunner, clock: Clock) -> None:
         self.place = place
@@ -100,7 +101,7 @@ class RefWatcher:
             self._stop()
 
     async def close(self) -> None:
-        """End every subscription and wait for the look under way."""
+        """End every subscription and wait for the current look."""
         self._subscriptions.clear()
         self._stop()
         if self._look is not None:
@@ -115,8 +116,8 @@ class RefWatcher:
             self._interest = None
 
     def changed(self) -> None:
-        """Look again: a watched directory changed, or has only now been watched."""
-        # A look that is under way may have passed what has changed now.
+        """Look again, because a watched directory changed, or watching has just begun."""
+        # The current look may have missed the change.
         self._again = self._look is not None
         if self._look is None and self._subscriptions:
             self._look = asyncio.create_task(self._look_until_seen(), name="git watcher")
@@ -134,7 +135,8 @@ class RefWatcher:
         found = await self._runner.run(look, self.place)
         if not self._subscriptions:
             return
-        changed, self.seen = found.stamp != self.seen, found.stamp
+        changed = found.stamp != self.seen
+        self.seen = found.stamp
         self._watch(found)
         if self._timer is not None:
             self._timer.cancel()
@@ -152,14 +154,16 @@ class RefWatcher:
 
 @off_loop
 def look(place: Callable[[], RepositoryPlace]) -> Look:
-    """Look at the references of the repository at a place, which need not be there."""
-    where, found = place(), Look()
+    """Look at the references of the repository at a place, which need not exist."""
+    where = place()
+    found = Look()
     found.require(where.path)
     if where.directory is None:
         if os.path.isdir(where.path):
             found.add(where.path, _HEAD_OF_REPOSITORY)
         return found
-    references, packed = os.path.join(where.directory, "refs"), os.path.join(where.directory, "packed-refs")
+    references = os.path.join(where.directory, "refs")
+    packed = os.path.join(where.directory, "packed-refs")
     for path in (where.directory, references, packed):
         found.require(path)
     found.stamp = frozenset([*_stamped(packed), *_walked(references, found)])
@@ -167,10 +171,10 @@ def look(place: Callable[[], RepositoryPlace]) -> Look:
 
 
 def _walked(references: str, found: Look) -> Iterator[tuple[str, int, int, int]]:
-    """Describe the references below a directory, and watch the directories they are in."""
+    """Return the state of the references below a directory, and watch their directories."""
     for directory, _, files in os.walk(references):
         if directory == references:
-            # Empty, it still differs from one that is not there and from another one.
+            # An empty directory still differs from a missing one, and from another one.
             yield from ((path, 0, inode, 0) for path, _, inode, _ in _stamped(directory))
         found.add(directory, None)
         for file in files:

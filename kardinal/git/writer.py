@@ -1,11 +1,11 @@
-"""The one writer of a branch.
+"""The only writer of a branch.
 
-Promotions of one repository come in crowds and would only race each other. Here they queue: while a push is under
-way the next edits gather, and together they become the next push. A crowd of fifty needs a handful of pushes
-instead of fifty with more than a thousand retries.
+Promotions of one repository often come at the same time and would only race each other. Here they queue: while a push
+is under way, the next edits collect, and together they become the next push. Fifty promotions need a handful of pushes
+instead of fifty, without a thousand retries.
 
-A caller that gives up before its edit was taken leaves no trace. Afterwards the push goes on, and asking again
-finds the commit by its trailers. It may never be asked again, so the log tells of such a commit.
+A caller that is cancelled before its edit was taken leaves no trace. Afterwards the push goes on, and a repeated call
+finds the commit by its trailers. Since there may be no repeated call, the log reports such a commit.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from collections.abc import Sequence
 
 import structlog
 
-from kardinal.api.names import TRAILER_STEP
+from kardinal.clock import Clock
 from kardinal.git.backend import Backend, converge
 from kardinal.git.errors import PushRejected
 from kardinal.git.history import History
 from kardinal.git.landing import PlannedCommit, land_all
 from kardinal.git.values import Landed
-from kardinal.runtime.clock import Clock
+from kardinal.tree.git_names import TRAILER_STEP
 
 __all__ = ["BranchWriter"]
 
 _Pair = tuple[PlannedCommit, asyncio.Future[Landed]]
-"""An edit, and the one who waits for it."""
+"""An edit, and the future of the caller that waits for it."""
 
 _BATCH = 64
-"""Commits of one push."""
+"""The most commits of one push."""
 
 log = structlog.get_logger(__name__)
 
 
 class BranchWriter:
-    """Lands edits on one branch of one repository, in the sequence they came."""
+    """Land edits on one branch of one repository, in the order in which they came."""
 
     def __init__(self, backend: Backend, history: History, branch: str, *, clock: Clock) -> None:
         self._backend = backend
@@ -54,7 +54,7 @@ class BranchWriter:
         return await result
 
     async def close(self) -> None:
-        """Let the push under way end and refuse what is queued."""
+        """Let the current push end and cancel the queued edits."""
         for _, result in self._queue:
             result.cancel()
         if self._task is not None:
@@ -80,7 +80,7 @@ class BranchWriter:
             if len(batch) == 1:
                 self._settle(batch[0], error)
                 return
-            # The repository may object to one commit only: the others must not fail with it.
+            # The repository may refuse one commit only, and the others must not fail with it.
             for pair in batch:
                 await self._land([pair])
         except Exception as error:

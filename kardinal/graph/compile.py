@@ -1,30 +1,31 @@
-"""From declarations to a graph that can be walked: programs, edges and the order.
+"""Compile declarations to a graph that can be walked: programs, edges and the order of the nodes.
 
-Edges are not written down. A node comes after every node its fields mention; what its conditions mention counts
-according to the list they stand in:
+Edges are not written down by the author. A node comes after every node that its fields mention: a template with
+`${staging.status.phase}` comes after the node `staging`. The nodes that a condition mentions count by the list of the
+condition:
 
     body, includeWhen    hard: the node waits for the data
     propagateWhen        with the node itself in it: its outflow gate, which holds what comes after the node;
                          without: its inflow gate, which holds the node, and hard
     readyWhen            soft: orders, never holds
 
-Either everything compiles or nothing does: a Graph with one wrong expression creates no object at all, and says
-everything that is wrong in one go.
+Either everything compiles or nothing does: a Graph with one wrong expression creates no object at all, and its error
+lists every problem at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from kardinal import cel
-from kardinal.graph.conditions import Condition, compile_condition
+from kardinal.graph.conditions import NodeCondition, compile_condition
 from kardinal.graph.dialect import Declaration, parse_nodes
-from kardinal.graph.errors import GraphError, Problem
+from kardinal.graph.errors import GraphError, GraphProblem
 from kardinal.graph.identity import content_hash
-from kardinal.graph.node_order import find_cycle, layers, topological_order
 from kardinal.graph.programs import NO_PROGRAMS, Programs
 from kardinal.graph.template import Template, compile_template
 from kardinal.objects.suggestions import nearest
@@ -36,10 +37,10 @@ __all__ = ["CompiledGraph", "CompiledNode", "compile_graph"]
 class CompiledNode:
     declaration: Declaration
     body: Template
-    ready_when: tuple[Condition, ...]
-    include_when: tuple[Condition, ...]
-    inflow: tuple[Condition, ...]
-    outflow: tuple[Condition, ...]
+    ready_when: tuple[NodeCondition, ...]
+    include_when: tuple[NodeCondition, ...]
+    inflow: tuple[NodeCondition, ...]
+    outflow: tuple[NodeCondition, ...]
     hard: tuple[str, ...]
     soft: tuple[str, ...]
     layer: int = 0
@@ -51,7 +52,7 @@ class CompiledNode:
 
 @dataclass(frozen=True)
 class CompiledGraph:
-    """`nodes` are in topological order; `hash` is that of the nodes whatever their order."""
+    """The nodes in topological order. `hash` stands for the nodes, and does not depend on their order in the spec."""
 
     nodes: tuple[CompiledNode, ...]
     hash: str
@@ -63,9 +64,9 @@ class CompiledGraph:
 
 
 def compile_graph(spec: Mapping[str, Any], programs: Programs = NO_PROGRAMS) -> CompiledGraph:
-    """Return the graph of `spec`; raises GraphError with everything that is wrong.
+    """Return the graph of `spec`; raises GraphError with all of its problems.
 
-    Expressions that are not among `programs` are compiled.
+    An expression that is not in `programs` is compiled here.
     """
     declarations, problems = parse_nodes(spec)
     listed = spec.get("nodes")
@@ -79,13 +80,13 @@ def compile_graph(spec: Mapping[str, Any], programs: Programs = NO_PROGRAMS) -> 
     if problems:
         raise GraphError(problems)
     hard = {node.id: node.hard for node in nodes.values()}
-    order = topological_order({node.id: (*node.hard, *node.soft) for node in nodes.values()})
-    order = order or topological_order(hard)
+    order = _topological_order({node.id: (*node.hard, *node.soft) for node in nodes.values()})
+    order = order or _topological_order(hard)
     if order is None:
-        cycle = find_cycle(hard)
+        cycle = _find_cycle(hard)
         message = f"the nodes depend on each other in a cycle: {' -> '.join(cycle)}"
-        raise GraphError([Problem("DependencyError", nodes[cycle[0]].declaration.path, message, cycle[0])])
-    depth = layers(order, hard)
+        raise GraphError([GraphProblem("DependencyError", nodes[cycle[0]].declaration.path, message, cycle[0])])
+    depth = _layers(order, hard)
     return CompiledGraph(tuple(replace(nodes[node], layer=depth[node]) for node in order), _graph_hash(spec))
 
 
@@ -99,7 +100,7 @@ class _NodeCompiler:
         self._declaration = declaration
         self._known = known
         self._id = declaration.id
-        self.problems: list[Problem] = []
+        self.problems: list[GraphProblem] = []
 
     def compile(self) -> CompiledNode:
         declaration = self._declaration
@@ -125,12 +126,12 @@ class _NodeCompiler:
             declaration, body, ready, include, inflow, outflow, tuple(hard), tuple(dict.fromkeys([*soft, *seen]))
         )
 
-    def _conditions(self, word: str, texts: tuple[str, ...], *, myself: str | None = None) -> tuple[Condition, ...]:
+    def _conditions(self, word: str, texts: tuple[str, ...], *, myself: str | None = None) -> tuple[NodeCondition, ...]:
         conditions = []
         for index, text in enumerate(texts):
             path = f"{self._declaration.path}.{word}[{index}]"
             match compile_condition(text, path=path, node=self._id, programs=self._programs):
-                case Condition() as condition:
+                case NodeCondition() as condition:
                     self._check(condition.program, path, myself=myself)
                     conditions.append(condition)
                 case problem:
@@ -138,18 +139,26 @@ class _NodeCompiler:
         return tuple(conditions)
 
     def _check(self, program: cel.Program, path: str, *, myself: str | None) -> None:
-        """Every root is a node, and another one where `myself` says why not this one."""
+        """Note a problem for each name in `program` that is no node, or that is this node while `myself` forbids it.
+
+        `myself` is the reason that the author reads, such as "a node cannot read itself"; None allows it.
+        """
         for root in sorted({reference.root for reference in program.references}):
             if root == self._id and myself is not None:
-                self.problems.append(Problem("DependencyError", path, f"{myself}: {self._id} -> {self._id}", self._id))
+                self.problems.append(
+                    GraphProblem("DependencyError", path, f"{myself}: {self._id} -> {self._id}", self._id)
+                )
             elif root not in self._known:
                 near = nearest(root, self._known)
                 hint = f" (did you mean {near}?)" if near else ""
                 message = f"unknown identifier {root!r}{hint}"
-                self.problems.append(Problem("ExpressionError", path, message, self._id))
+                self.problems.append(GraphProblem("ExpressionError", path, message, self._id))
 
     def _roots(self, programs: Iterable[cel.Program], *, soft: bool | None) -> list[str]:
-        """Return the other nodes that are read, in a stable order; `soft` limits to one kind of reading."""
+        """Return the ids of the other nodes that `programs` read, in a stable order.
+
+        `soft` selects by kind of reading: True for soft ones only, False for hard ones only, None for both.
+        """
         return sorted(
             {
                 reference.root
@@ -158,3 +167,50 @@ class _NodeCompiler:
                 if reference.root != self._id and (soft is None or reference.soft is soft)
             }
         )
+
+
+_Edges = Mapping[str, Sequence[str]]
+"""For each node, in the order of declaration, the ids of the nodes that it comes after."""
+
+
+def _topological_order(edges: _Edges) -> list[str] | None:
+    """Return the nodes with dependencies first, otherwise in the order of declaration; None when there is a cycle."""
+    position = {node: index for index, node in enumerate(edges)}
+    names = list(edges)
+    waiting = {node: len(set(before)) for node, before in edges.items()}
+    after: dict[str, list[str]] = {node: [] for node in edges}
+    for node, before in edges.items():
+        for dependency in set(before):
+            after[dependency].append(node)
+    ready = [position[node] for node, count in waiting.items() if count == 0]
+    order = []
+    while ready:
+        node = names[heapq.heappop(ready)]
+        order.append(node)
+        for dependent in after[node]:
+            waiting[dependent] -= 1
+            if waiting[dependent] == 0:
+                heapq.heappush(ready, position[dependent])
+    return order if len(order) == len(edges) else None
+
+
+def _find_cycle(edges: _Edges) -> list[str]:
+    """Return the nodes of a cycle, each followed by a node that it comes after. `edges` must contain a cycle."""
+    left = dict(edges)
+    while trimmed := [node for node, before in left.items() if not any(other in left for other in before)]:
+        for node in trimmed:
+            del left[node]
+    path = [next(iter(left))]
+    while True:
+        step = next(other for other in left[path[-1]] if other in left)
+        if step in path:
+            return [*path[path.index(step) :], step]
+        path.append(step)
+
+
+def _layers(order: Sequence[str], edges: _Edges) -> dict[str, int]:
+    """Return the length of the longest chain of dependencies before each node: 0 for a node without dependencies."""
+    depth: dict[str, int] = {}
+    for node in order:
+        depth[node] = 1 + max((depth[other] for other in edges[node]), default=-1)
+    return depth

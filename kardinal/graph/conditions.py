@@ -1,7 +1,7 @@
 """The *When lists of a node: every entry is one expression, and all of them must hold.
 
-An entry holds when it is true, or the text "true". Whatever else an evaluation may yield is a reason why it does not;
-what follows from that differs by list, so the reason is kept apart: false, not known yet, or wrong.
+An entry holds when its value is true or the text "true". Otherwise there are three reasons, kept apart because each
+list reacts to them differently: the value is false, the data is missing so far, or the evaluation failed.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from datetime import datetime
 
 from kardinal import cel
 from kardinal.cel.scanner import Expression, Unscannable, scan
-from kardinal.graph.errors import Problem
+from kardinal.graph.errors import GraphProblem
 from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.programs import NO_PROGRAMS, Programs, program_of
 
-__all__ = ["Condition", "Unmet", "compile_condition", "first_unmet", "next_flip"]
+__all__ = ["NodeCondition", "Unmet", "compile_condition", "first_unmet", "next_flip"]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class NodeCondition:
     program: cel.Program
 
     @property
@@ -33,9 +33,11 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """The first condition of a list that does not hold; `missing` and `failure` say why it is not simply false.
+    """The first condition of a list that does not hold.
 
-    As text, false and missing read alike: an object that slowly fills its status must not rewrite that of its Graph.
+    `missing` names the data that is not there yet, `failure` is the error of the evaluation; without both, the value is
+    false. As text, "false" and "missing" read alike: while an object slowly fills its status, the status of its Graph
+    must not be rewritten each time.
     """
 
     expression: str
@@ -46,19 +48,23 @@ class Unmet:
         return f"{self.expression}: {self.failure}" if self.failure else f"waiting for {self.expression}"
 
 
-def compile_condition(text: str, *, path: str, node: str, programs: Programs = NO_PROGRAMS) -> Condition | Problem:
+def compile_condition(
+    text: str, *, path: str, node: str, programs: Programs = NO_PROGRAMS
+) -> NodeCondition | GraphProblem:
     """Return the condition in `text`, which is one expression; `${}` around it may be left out."""
     try:
         match scan(text) if "${" in text else [Expression(text)]:
             case [Expression(source=source)]:
-                return Condition(program_of(source, programs))
+                return NodeCondition(program_of(source, programs))
             case _:
-                return Problem("ExpressionError", path, "must be one expression, with nothing around its ${}", node)
+                return GraphProblem(
+                    "ExpressionError", path, "must be one expression, with nothing around its ${}", node
+                )
     except (Unscannable, cel.CompileError) as error:
-        return Problem("ExpressionError", path, str(error), node)
+        return GraphProblem("ExpressionError", path, str(error), node)
 
 
-def first_unmet(conditions: Iterable[Condition], evaluator: Evaluator) -> Unmet | None:
+def first_unmet(conditions: Iterable[NodeCondition], evaluator: Evaluator) -> Unmet | None:
     """Return the first condition that does not hold, or None when all do."""
     for condition in conditions:
         match evaluator.evaluate(condition.program):
@@ -75,7 +81,7 @@ def first_unmet(conditions: Iterable[Condition], evaluator: Evaluator) -> Unmet 
     return None
 
 
-def next_flip(conditions: Iterable[Condition], evaluator: Evaluator) -> datetime | None:
-    """Return when time alone may next change what the conditions say."""
+def next_flip(conditions: Iterable[NodeCondition], evaluator: Evaluator) -> datetime | None:
+    """Return the next time at which a condition may change without a change of data."""
     flips = (evaluator.next_flip(condition.program) for condition in conditions)
     return min((flip for flip in flips if flip is not None), default=None)

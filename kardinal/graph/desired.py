@@ -1,4 +1,4 @@
-"""The object a template node wants: what was rendered, where it goes, and the marks of its Graph on it."""
+"""The object that a template node wants: the rendered body, its identity, and the marks of its Graph on it."""
 
 from __future__ import annotations
 
@@ -32,27 +32,28 @@ class Unidentified(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """`object` without the annotations of the engine; `hash` stands for it."""
+    """The object of a template without the annotations of the engine; `hash` is the content hash of `object`."""
 
     key: ObjectKey
     object: JsonObject
     hash: str
 
     def marked(self, layer: int) -> JsonObject:
-        """Return the object as it is applied."""
+        """Return the object as it is applied: with the annotations of the engine, of which one is `layer`."""
         metadata = self.object["metadata"]
         marks = {TEMPLATE_HASH: self.hash, APPLY_ORDER: str(layer)}
         return {**self.object, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **marks}}}
 
 
 def identify(body: JsonObject, identity: GraphIdentity, kinds: Kinds) -> ObjectKey:
-    """Which object `body` is about; a namespaced one without a namespace stands in that of the Graph."""
+    """Return the identity of `body`; a namespaced object without a namespace gets the namespace of the Graph."""
     resource = kinds.get((body["apiVersion"], body["kind"]))
     if resource is None:
         served = ", ".join(sorted({kind for _, kind in kinds}))
         raise UnservedKind(f"{body['apiVersion']} {body['kind']} is none of the kinds served here: {served}")
     metadata: dict[str, Any] = body["metadata"]
-    name, namespace = metadata.get("name"), metadata.get("namespace", identity.namespace)
+    name = metadata.get("name")
+    namespace = metadata.get("namespace", identity.namespace)
     if not isinstance(name, str) or not name:
         raise Unidentified("metadata.name must be a text")
     if not isinstance(namespace, str) or not namespace:
@@ -61,7 +62,7 @@ def identify(body: JsonObject, identity: GraphIdentity, kinds: Kinds) -> ObjectK
 
 
 def literal_key(node: CompiledNode, identity: GraphIdentity, kinds: Kinds) -> ObjectKey | None:
-    """Return the object of a template whose identity needs no data."""
+    """Return the identity of the object of `node`, or None when its identity contains an expression."""
     if node.declaration.kind != "template":
         return None
     body = node.declaration.body

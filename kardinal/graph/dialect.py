@@ -1,13 +1,13 @@
-"""The dialect of `spec.nodes`: which words a node may use and what they mean.
+"""The dialect of `spec.nodes`: the keywords of a node and their meaning.
 
-The dialect is still moving, so every decision about it stands in this module and the rest of the engine sees only
-`Declaration`. A word that belongs to the dialect but not to this version is refused by name: a modifier that is
-silently ignored would be a gate that silently opens. An unknown word is most likely a typo, and gets a
-suggestion.
+The dialect still changes, so every decision about it is in this module; the rest of the engine sees only
+`Declaration`. A keyword of the dialect that this version does not implement is refused by name, because a modifier that
+is silently ignored would be a gate that silently opens. An unknown keyword is most likely a typo: its error suggests
+the nearest known one.
 
-Body keywords are explicit: a node is what it says it is. One bridge is built, for documents that write a bare identity
-under `template` (`apiVersion`, `kind`, `metadata.name` and nothing else) where they mean a reference: see
-`Declaration.ambiguous`.
+The keyword of the body says what the node is: `template`, `ref` or `watch`. There is one exception: some documents
+write a bare identity (`apiVersion`, `kind`, `metadata.name` and nothing else) under `template` where they mean a
+reference; see `Declaration.ambiguous`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from typing import Any
 
 import orjson
 
-from kardinal.graph.errors import Problem
+from kardinal.graph.errors import GraphProblem
 from kardinal.objects import JsonObject, NodeKind
 from kardinal.objects.suggestions import nearest
-from kardinal.objects.supported import UNAVAILABLE_NODE_KEYS
 
 __all__ = ["DIALECT_VERSION", "Declaration", "parse_nodes"]
 
@@ -34,6 +33,10 @@ SIZE_LIMIT = 512 * 1024
 _BODIES: dict[str, NodeKind] = {"template": "template", "ref": "ref", "reference": "ref", "watch": "watch"}
 _CONDITIONS = ("readyWhen", "propagateWhen", "includeWhen")
 _KNOWN = frozenset(["id", *_BODIES, *_CONDITIONS])
+_UNAVAILABLE = frozenset(
+    ["patch", "def", "forEach", "finalizes", "lifecycle", "dependsOn", "recheckAfter", "timeout", "onTimeout", "metric"]
+)
+"""Keywords of the Graph dialect that this version does not implement. They are refused by name."""
 
 _IDENTIFIER = re.compile(r"[a-zA-Z][a-zA-Z0-9]{0,62}")
 _API_VERSION = re.compile(r"([a-z0-9.-]+/)?v\d+((alpha|beta)\d+)?")
@@ -48,7 +51,7 @@ _INTERNAL = "internal.kro.run"
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One node as its author wrote it. Paths in messages are relative to `path`, such as `spec.nodes[2]`."""
+    """One node as its author wrote it. Messages name fields below `path`, for example `spec.nodes[2].template`."""
 
     id: str
     path: str
@@ -61,7 +64,7 @@ class Declaration:
 
     @property
     def ambiguous(self) -> bool:
-        """A template that is nothing but an identity: a reference where the object exists, else an order to make it."""
+        """Return whether this is only an identity: a reference to an object if it exists, or an object to create."""
         return (
             self.kind == "template"
             and set(self.body) == {"apiVersion", "kind", "metadata"}
@@ -69,18 +72,19 @@ class Declaration:
         )
 
 
-def parse_nodes(spec: Mapping[str, Any]) -> tuple[list[Declaration], list[Problem]]:
-    """Return the nodes that are declared well, and everything that is not."""
+def parse_nodes(spec: Mapping[str, Any]) -> tuple[list[Declaration], list[GraphProblem]]:
+    """Return the valid declarations of `spec.nodes`, and the problems of the others."""
     nodes = spec.get("nodes", [])
     if "resources" in spec:
-        return [], [Problem("DeclarationError", "spec.resources", "the nodes of a Graph stand in spec.nodes")]
+        return [], [GraphProblem("DeclarationError", "spec.resources", "the nodes of a Graph stand in spec.nodes")]
     if not isinstance(nodes, list) or not all(isinstance(node, dict) for node in nodes):
-        return [], [Problem("DeclarationError", "spec.nodes", "must be a list of nodes")]
+        return [], [GraphProblem("DeclarationError", "spec.nodes", "must be a list of nodes")]
     if len(nodes) > NODE_LIMIT:
-        return [], [Problem("DeclarationError", "spec.nodes", f"more than {NODE_LIMIT} nodes")]
+        return [], [GraphProblem("DeclarationError", "spec.nodes", f"more than {NODE_LIMIT} nodes")]
     if len(orjson.dumps(nodes)) > SIZE_LIMIT:
-        return [], [Problem("DeclarationError", "spec.nodes", f"larger than {SIZE_LIMIT // 1024} KiB")]
-    declarations, problems = [], []
+        return [], [GraphProblem("DeclarationError", "spec.nodes", f"larger than {SIZE_LIMIT // 1024} KiB")]
+    declarations = []
+    problems = []
     taken: dict[str, str] = {}
     for index, node in enumerate(nodes):
         path = f"spec.nodes[{index}]"
@@ -107,31 +111,31 @@ def _declaration(node: JsonObject, identifier: str, path: str) -> Declaration:
     )
 
 
-def _identifier_problems(node: JsonObject, path: str, taken: Mapping[str, str]) -> Iterator[Problem]:
+def _identifier_problems(node: JsonObject, path: str, taken: Mapping[str, str]) -> Iterator[GraphProblem]:
     identifier = node.get("id")
     if not isinstance(identifier, str) or not identifier:
-        yield Problem("DeclarationError", f"{path}.id", "a node needs an id")
+        yield GraphProblem("DeclarationError", f"{path}.id", "a node needs an id")
     elif not _IDENTIFIER.fullmatch(identifier):
         message = f"{identifier[:80]!r} is no id: at most 63 letters and digits, the first a letter"
-        yield Problem("DeclarationError", f"{path}.id", message)
+        yield GraphProblem("DeclarationError", f"{path}.id", message)
     elif identifier.lower() in _RESERVED:
-        yield Problem("DeclarationError", f"{path}.id", f"{identifier!r} is a reserved word", identifier)
+        yield GraphProblem("DeclarationError", f"{path}.id", f"{identifier!r} is a reserved word", identifier)
     elif identifier.lower() in taken:
         message = f"{identifier!r} is already the id of {taken[identifier.lower()]} (case does not count)"
-        yield Problem("DeclarationError", f"{path}.id", message, identifier)
+        yield GraphProblem("DeclarationError", f"{path}.id", message, identifier)
 
 
-def _node_problems(node: JsonObject, path: str) -> Iterator[Problem]:
+def _node_problems(node: JsonObject, path: str) -> Iterator[GraphProblem]:
     identifier = node.get("id") if isinstance(node.get("id"), str) else None
 
-    def problem(field: str, message: str) -> Problem:
-        return Problem("DeclarationError", f"{path}{field}", message, identifier)
+    def problem(field: str, message: str) -> GraphProblem:
+        return GraphProblem("DeclarationError", f"{path}{field}", message, identifier)
 
     for word in node:
-        if word in UNAVAILABLE_NODE_KEYS:
+        if word in _UNAVAILABLE:
             yield problem(f".{word}", "not available in this version")
         elif word not in _KNOWN and not word.startswith("x-"):
-            near = nearest(word, [*_KNOWN, *UNAVAILABLE_NODE_KEYS])
+            near = nearest(word, [*_KNOWN, *_UNAVAILABLE])
             yield problem(f".{word}", f"unknown word{f' (did you mean {near}?)' if near else ''}")
     bodies = [word for word in _BODIES if word in node]
     if len(bodies) > 1:
@@ -153,7 +157,8 @@ def _body_problems(kind: NodeKind, body: object) -> Iterator[tuple[str, str]]:
     if not isinstance(body, dict):
         yield "", "must be an object"
         return
-    api_version, object_kind = body.get("apiVersion"), body.get("kind")
+    api_version = body.get("apiVersion")
+    object_kind = body.get("kind")
     if not isinstance(api_version, str) or not _API_VERSION.fullmatch(api_version):
         yield ".apiVersion", "needs a literal version such as v1 or kardinal.io/v1alpha1"
     if not isinstance(object_kind, str) or not object_kind.isalnum():

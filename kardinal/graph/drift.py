@@ -1,8 +1,9 @@
 """Drift: compare a live object with what was applied to it.
 
-An API server adds to what it is given: defaults, fields of other writers, the whole status. Only the fields that were
-applied are compared. A server may also write a value its own way or drop a field it does not know; such a difference
-comes back with every apply, so what an apply left behind is remembered and no longer counts as drift.
+An API server adds fields to an applied object: defaults, fields of other writers, the whole status. Only the fields
+that were applied are compared. A server may also change the notation of a value (`1000m` becomes `1`) or drop an
+unknown field. Such a difference returns after every apply, so the engine remembers the object as the last apply left
+it, and does not count that state as drift.
 """
 
 from __future__ import annotations
@@ -16,17 +17,20 @@ __all__ = ["applied_part", "covers"]
 
 
 def covers(live: JsonObject, desired: JsonObject) -> bool:
-    """Return whether every applied field stands in `live` with its value."""
+    """Return whether `live` has every field of `desired` with the same value."""
     return all(_same(live.get(field), value) for field, value in _compared(desired).items())
 
 
 def applied_part(live: JsonObject, desired: JsonObject) -> object:
-    """Return what `live` says in the fields that were applied."""
+    """Return the part of `live` that has the fields of `desired`."""
     return {field: _part(live.get(field), value) for field, value in _compared(desired).items()}
 
 
 def _compared(desired: JsonObject) -> JsonObject:
-    """Owner references are a merged list, and the rest of metadata cannot change."""
+    """Return the fields of `desired` that are compared.
+
+    Owner references are left out because the server merges that list; the other fields of the identity cannot change.
+    """
     metadata: Mapping[str, Any] = desired["metadata"]
     kept = {field: metadata[field] for field in ("labels", "annotations") if field in metadata}
     return {**desired, "metadata": kept}

@@ -1,4 +1,4 @@
-"""The problems of a Graph, as values: all of them are reported at once."""
+"""The problems of a Graph, as values, so that all of them are reported at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["GraphError", "Problem", "ProblemReason"]
+__all__ = ["GraphError", "GraphProblem", "ProblemReason"]
 
 ProblemReason = Literal["DeclarationError", "ExpressionError", "DependencyError", "NotAdmitted"]
 
@@ -16,8 +16,8 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing to fix: at `path` of the Graph, in the node called `node` where that is known."""
+class GraphProblem:
+    """One problem to fix, at the field `path` of the Graph. `node` is the id of the node, where it is known."""
 
     reason: ProblemReason
     path: str
@@ -32,7 +32,7 @@ class Problem:
 class GraphError(KardinalError):
     """A Graph that cannot be compiled."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[GraphProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__(_summary(self.problems))
 
@@ -41,7 +41,7 @@ class GraphError(KardinalError):
         return self.problems[0].reason
 
 
-def _summary(problems: Sequence[Problem]) -> str:
+def _summary(problems: Sequence[GraphProblem]) -> str:
     lines = [str(problem) for problem in problems[:_SHOWN]]
     more = len(problems) - _SHOWN
     return "; ".join([*lines, f"and {more} more"] if more > 0 else lines)

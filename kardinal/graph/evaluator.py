@@ -1,8 +1,8 @@
-"""The evaluations of one pass: each node has one budget for all its expressions, and the pass one for all its nodes.
+"""The evaluations of one pass: each node has a budget for all its expressions, and the pass a budget for all its nodes.
 
-An expression that overran stands with its reason until an object that it reads has another resourceVersion, or the
-Graph another text there. A pass that is used up fails what is left of it without that: the expressions are not at
-fault.
+An expression that exceeded the budget of its node is not evaluated again, and keeps its failure, until an object that
+it reads has a new resourceVersion or the text of the expression changes. When the budget of the pass is exceeded, the
+remaining expressions fail in this pass only, because they are not the cause.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from kardinal import cel
 __all__ = ["NODE_LIMITS", "PASS_STEPS", "Evaluator", "Overruns"]
 
 NODE_LIMITS = cel.Limits(steps=cel.STANDARD_LIMITS.steps, memory=4 << 20, cpu=cel.STANDARD_LIMITS.cpu)
-"""The cost of all expressions of one node; no API server takes an object of 4 MiB."""
+"""The limits of all expressions of one node together. No API server accepts an object of 4 MiB, the limit of memory."""
 
 PASS_STEPS = 4_000_000
-"""0.4 s, in slices: 40 nodes as dear as they may be, or a thousand of the usual kind ten times over."""
+"""The most steps of one pass: 0.4 s in slices, for 40 nodes at their limit or 10,000 usual nodes."""
 
 PASS_MEMORY = 32 << 20
-"""Bytes of all values that a pass makes."""
+"""The most bytes of all values that one pass creates."""
 
 Overruns = cel.Quarantine[cel.Failed]
-"""The expressions of one Graph that overran, by node and text."""
+"""The expressions of one Graph that exceeded their budget, by node and text."""
 
 
 class Evaluator:
-    """Evaluates programs on the data of the nodes so far; one for each pass."""
+    """Evaluates programs on the data of the nodes that were visited so far; each pass has its own evaluator."""
 
     def __init__(self, *, now: datetime, overruns: Overruns) -> None:
         self.scope: dict[str, object] = {}
@@ -41,14 +41,14 @@ class Evaluator:
         self._memory = PASS_MEMORY
 
     def begin(self, node: str) -> None:
-        """Start on the expressions of `node`."""
+        """Start the budget of `node`."""
         self._steps -= NODE_LIMITS.steps - self._budget.steps
         self._memory -= NODE_LIMITS.memory - self._budget.memory
         self._node = node
         self._budget = cel.Budget(NODE_LIMITS)
 
     def evaluate(self, program: cel.Program) -> cel.Outcome:
-        """Return the outcome of `program`, which is that of last time where it overran on the same data."""
+        """Return the outcome of `program`; the earlier failure, if it exceeded its budget on the same data before."""
         place = (self._node, program.source)
         if place in self._overruns:
             held = self._overruns.held(place, self._version(program))
@@ -62,7 +62,7 @@ class Evaluator:
         return outcome
 
     def next_flip(self, program: cel.Program) -> datetime | None:
-        """Return when time alone may next change what `program` says."""
+        """Return the next time at which the outcome of `program` may change without a change of data."""
         if not program.volatile or (self._node, program.source) in self._overruns:
             return None
         return program.next_flip(self.scope, now=self._now, budget=self._budget)
@@ -73,7 +73,7 @@ class Evaluator:
 
 
 def _version(data: Any) -> object:
-    """Return what changes with an object, or with a list of them."""
+    """Return a value that changes whenever the object, or an object of the list, changes: resourceVersions."""
     if isinstance(data, list):
         return tuple(map(_version, data))
     if isinstance(data, Mapping):

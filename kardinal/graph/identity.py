@@ -1,11 +1,13 @@
 """The marks by which the engine recognises its own objects.
 
-An object belongs to a Graph when the Graph's uid is in its owner references and no other object controls it, and when
-a node of the Graph could have made it (`claims`). Labels and annotations are for finding, for reading and for saving
-work: a label with a hash of the Graph, a label named after the node, the hash of the template an object was applied
-from, so that neither a restart nor an unrelated change of the Graph applies it again, and the layer it stands in, so
-that it can be deleted in order even when the Graph no longer says so. The generation of the Graph is not among them:
-adding a node would rewrite every other one.
+An object belongs to a Graph when the Graph's uid is in its owner references, no other object controls it, and a node of
+the Graph could have made it (`claims`). Labels and annotations are not proof of that; they serve other purposes:
+
+- a label with a hash of the Graph, and a label named after the node, to find objects and to read them;
+- the hash of the applied template, so that neither a restart nor an unrelated change of the Graph applies it again;
+- the layer of the node, so that objects are deleted in order even when the Graph no longer contains their nodes.
+
+The generation of the Graph is no mark, because adding a node would then rewrite the objects of all other nodes.
 """
 
 from __future__ import annotations
@@ -47,12 +49,12 @@ _PREFIX_LIMIT = 253
 
 
 Kinds = Mapping[tuple[str, str], ResourceType]
-"""The kinds that the engine serves, by apiVersion and kind."""
+"""The kinds that the engine serves, by apiVersion and kind, for example `("apps/v1", "Deployment")`."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphIdentity:
-    """The Graph that is walked, and the objects it belongs to by owner reference."""
+    """The name, namespace and uid of the Graph that is walked."""
 
     namespace: str
     name: str
@@ -61,7 +63,7 @@ class GraphIdentity:
 
 
 class ObjectKey(NamedTuple):
-    """One object of one kind, whatever version it is read in."""
+    """The identity of an object, independent of the API version in which it is read."""
 
     resource: ResourceType
     namespace: str
@@ -77,7 +79,7 @@ def object_key(resource: ResourceType, obj: Mapping[str, Any]) -> ObjectKey:
 
 
 def content_hash(value: object) -> str:
-    """Twelve hex digits that stand for a JSON value, whatever the order of its keys."""
+    """Return a hash of a JSON value as twelve hex digits; the order of keys does not matter."""
     return _digits(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
@@ -97,20 +99,21 @@ def field_manager(namespace: str, name: str) -> str:
 
 
 def _node_suffixes(identity: GraphIdentity) -> tuple[str, str]:
-    """Return what follows the node in the key of its label: in full, and for names that are too long for that."""
-    namespace, name = identity.namespace, identity.name
+    """Return the two possible ends of a node label: with the Graph's name in full, and with its hash if too long."""
+    namespace = identity.namespace
+    name = identity.name
     short = graph_hash(namespace, name)
     return f".{name}.{namespace}.internal.kro.run/type", f".{short}.{namespace}.internal.kro.run/type"
 
 
 def node_label(node: str, identity: GraphIdentity) -> str:
-    """Return the key of the label that says which node of a Graph an object belongs to."""
+    """Return the key of the label that marks the objects of `node`."""
     keys = [node.lower() + suffix for suffix in _node_suffixes(identity)]
     return next((key for key in keys if len(key.partition("/")[0]) <= _PREFIX_LIMIT), keys[-1])
 
 
 def node_of(obj: JsonObject, identity: GraphIdentity) -> str | None:
-    """Return the node an object belongs to, in lower case."""
+    """Return the id, in lower case, of the node that an object belongs to by its label; None without such a label."""
     suffixes = _node_suffixes(identity)
     for key in obj["metadata"].get("labels") or ():
         for suffix in suffixes:
@@ -120,7 +123,7 @@ def node_of(obj: JsonObject, identity: GraphIdentity) -> str | None:
 
 
 def is_owned_by(obj: Mapping[str, Any], uid: str) -> bool:
-    """Return whether the Graph with this uid owns an object, and nothing else controls it."""
+    """Return whether the Graph with `uid` owns the object, and no other object controls it."""
     references = obj["metadata"].get("ownerReferences") or ()
     mine = [reference for reference in references if _names_graph(reference, uid)]
     return bool(mine) and not any(reference.get("controller") for reference in references if reference not in mine)
@@ -132,9 +135,10 @@ def _names_graph(reference: Mapping[str, Any], uid: str) -> bool:
 
 
 def claims(specs: Iterable[Mapping[str, Any]], key: ObjectKey) -> bool:
-    """Return whether a template in one of these specs of a Graph can be what made an object.
+    """Return whether a template in one of `specs` can have created the object `key`.
 
-    Where the name is an expression, it can be any.
+    `specs` are versions of the spec of one Graph. A template whose name is an expression can have created an object of
+    any name.
     """
     for spec in specs:
         nodes = spec.get("nodes")

@@ -1,4 +1,4 @@
-"""Programs that were compiled beforehand, because compiling many takes longer than a function may."""
+"""Programs that were compiled beforehand: many expressions take longer to compile than the event loop can be held."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kardinal import cel
 __all__ = ["NO_PROGRAMS", "Programs", "program_of"]
 
 Programs = Mapping[str, cel.Program | cel.CompileError]
-"""By the text of the expression."""
+"""Compiled programs, or the errors of expressions that do not compile, by the text of the expression."""
 
 NO_PROGRAMS: Final[Programs] = {}
 

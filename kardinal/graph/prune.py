@@ -1,13 +1,13 @@
 """Pruning: which objects have to be deleted, and in which order.
 
-A candidate is an object that belongs to the Graph and that no node wants any more: its node is gone, is excluded, or
-has made an object of another name. An object whose node is in doubt (data missing, a dependency failed, a gate closed)
-is no candidate: absence must be certain before anything is deleted.
+A candidate is an object that belongs to the Graph and that no node wants any more: its node was removed from the Graph,
+is excluded, or now has an object of another name. While the state of a node is in doubt (data missing, a dependency
+failed, a gate closed), its object is no candidate: nothing is deleted before it is certain that no node wants it.
 
-Objects go in waves, what comes last in the Graph first, and a wave waits until the one before has really disappeared.
-The order is known without evaluating anything, from the Graph or else from an annotation: a Graph whose data are gone
-must still be deletable. An object that a finalizer keeps for longer than `PATIENCE` is no longer waited for: a user
-who may write the object may add one.
+Objects are deleted in waves: the objects of the last layer of the Graph first, and the next layer when those have
+disappeared from the API server. The layers are known without evaluating an expression, from the Graph or else from an
+annotation, because a Graph whose data is gone must still be deletable. An object that a finalizer keeps for longer than
+`PATIENCE` is no longer waited for, since every user who may write the object may add a finalizer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kardinal.objects import JsonObject
 __all__ = ["PATIENCE", "next_wave", "patience_ends", "teardown_wave"]
 
 PATIENCE = timedelta(minutes=10)
-"""How long an object may take to go after its deletion before the objects behind it are deleted all the same."""
+"""The longest wait for a deleted object to disappear before the objects of the next layer are deleted anyway."""
 
 _LAST = -1
 
@@ -39,7 +39,7 @@ def next_wave(
     wanted: Container[ObjectKey],
     now: datetime,
 ) -> tuple[Prune, ...]:
-    """Return the deletions that may happen now; of nodes in `made` the object they want exists."""
+    """Return the deletions that may happen now. `made` are the nodes whose wanted object exists."""
     candidates = []
     for key, obj in owned:
         node = graph.by_label.get(node_of(obj, identity) or "")
@@ -53,12 +53,15 @@ def next_wave(
 
 
 def teardown_wave(owned: Iterable[tuple[ObjectKey, JsonObject]], *, now: datetime) -> tuple[Prune, ...]:
-    """Return the deletions that may happen now when everything has to go; empty when nothing is waited for."""
+    """Return the deletions that may happen now when all objects of the Graph go.
+
+    Empty when there is none to wait for.
+    """
     return _wave([(_annotated_layer(obj), key, obj) for key, obj in owned], now)
 
 
 def patience_ends(prunes: Iterable[Prune]) -> datetime | None:
-    """Return when the first of these objects is no longer waited for; None when none is on its way out."""
+    """Return when the wait for the first of these objects ends; None when none of them is being deleted."""
     return min((began + PATIENCE for prune in prunes if (began := _deleted_at(prune.object)) is not None), default=None)
 
 
@@ -74,7 +77,10 @@ def _deleted_at(obj: JsonObject) -> datetime | None:
 
 
 def _annotated_layer(obj: JsonObject) -> int:
-    """Return the layer that the annotation names, which anybody may have written: at most what a Graph can have."""
+    """Return the layer in the annotation.
+
+    Any user may have written it, so it is bounded by the most layers of a Graph.
+    """
     text = (obj["metadata"].get("annotations") or {}).get(APPLY_ORDER, "")
     usable = text.isascii() and text.isdigit() and len(text) <= len(str(NODE_LIMIT))
     return min(int(text), NODE_LIMIT) if usable else _LAST

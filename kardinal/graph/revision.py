@@ -1,7 +1,7 @@
-"""GraphRevisions: every state of a Graph that ever compiled, word for word.
+"""GraphRevisions: copies of the specs of a Graph that compiled.
 
-The newest one is what the engine falls back to while the Graph itself does not compile: a typo must not stop the repair
-of what was right before. The others are kept for looking back.
+While a Graph does not compile, the engine walks its newest revision instead: a typo must not stop the repair of objects
+that were right before. Older revisions are kept for people who look back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kardinal.objects.naming import bounded
 __all__ = ["KEPT_REVISIONS", "OWNER_INDEX", "new_revision", "newest_first", "owner_uids", "revision_name"]
 
 KEPT_REVISIONS = 5
-"""Besides the newest."""
+"""Revisions that are kept besides the newest one."""
 
 OWNER_INDEX = "graph-uid"
 
@@ -29,7 +29,7 @@ def revision_name(graph: str, generation: int) -> str:
 
 
 def owner_uids(revision: JsonObject) -> Iterable[str]:
-    """Return the Graph a revision is of, by uid: a Graph made again under its name has none yet."""
+    """Return the uids of the Graphs that own `revision`. A Graph that was deleted and created again has another uid."""
     return (owner["uid"] for owner in revision["metadata"].get("ownerReferences", ()))
 
 
@@ -38,9 +38,10 @@ def newest_first(revisions: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def new_revision(graph: JsonObject, *, content: str) -> JsonObject:
-    """Return the revision of a Graph that compiled to `content`, a hash."""
+    """Return the GraphRevision of `graph`; `content` is the hash of its compiled nodes."""
     metadata = graph["metadata"]
-    name, generation = metadata["name"], metadata["generation"]
+    name = metadata["name"]
+    generation = metadata["generation"]
     owner = {**{field: graph[field] for field in ("apiVersion", "kind")}, "name": name, "uid": metadata["uid"]}
     return {
         "apiVersion": GRAPH_REVISION.api_version,

@@ -16,7 +16,7 @@ _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class SelectorError(Exception):
-    """A selector that no API server would take."""
+    """A label selector that an API server would refuse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Selection:
 
     @property
     def label(self) -> tuple[str, str] | None:
-        """The key and the value of a label that every selected object has; None where there is no such."""
+        """The key and value of a label that every selected object has; None when the selector demands no such label."""
         wanted = ((key, values) for key, operator, values in self.requirements if operator == "In")
         return next(((key, values[0]) for key, values in wanted if len(values) == 1), None)
 
@@ -42,12 +42,13 @@ class Selection:
 
 
 def parse_selector(selector: Mapping[str, Any]) -> tuple[Requirement, ...]:
-    """Return the requirements of either form; raises SelectorError."""
+    """Return the requirements of a selector in one of the two forms; raises SelectorError."""
     if not selector.keys() & {"matchLabels", "matchExpressions"}:
         selector = {"matchLabels": selector}
     if unknown := selector.keys() - {"matchLabels", "matchExpressions"}:
         raise SelectorError(f"{min(unknown)} beside matchLabels and matchExpressions")
-    labels, expressions = selector.get("matchLabels") or {}, selector.get("matchExpressions") or []
+    labels = selector.get("matchLabels") or {}
+    expressions = selector.get("matchExpressions") or []
     if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
         raise SelectorError("the values of labels must be strings")
     return (*((key, "In", (value,)) for key, value in labels.items()), *map(_expression, expressions))

@@ -1,8 +1,8 @@
-"""The status of a Graph: what its author reads when something does not progress.
+"""The status of a Graph, for its author to read when something does not progress.
 
-It is a function of the results of a walk and of the status before, and changes only with a reason: no values of
-objects, no counters, no times but those of transitions. A gate is named only while it holds something back, so that one
-whose freshness runs out behind a finished promotion costs no write. The shape is that of `kardinal.api.graph`.
+The status is a function of the results of a walk and of the previous status. It contains no values of objects, no
+counters and no times except those of transitions, so that it is written only when a node changes its state. A gate is
+named only while it holds a node back: a gate that closes again behind a finished promotion causes no write.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kardinal.objects.text import cut
 __all__ = ["graph_status", "terminating_status"]
 
 _TEXT_LIMIT = 256
-"""Characters of a message, an expression or a dependency in the status of a node."""
+"""The most characters of a message, an expression or a dependency in the status of a node."""
 _WAIT_LIMIT = 20
-"""Dependencies that are named."""
+"""The number of dependencies that the status of a node names."""
 
 _SEVERITY: tuple[NodeState, ...] = ("SystemError", "Error", "Conflict", "Blocked", "Pending", "NotReady")
 _FAILING: frozenset[NodeState] = frozenset(["SystemError", "Error", "Conflict"])
@@ -36,7 +36,10 @@ def graph_status(
     revision: str | None,
     now: datetime,
 ) -> JsonObject:
-    """Return the status after a walk. With `error` the results are those of the last revision that compiled, if any."""
+    """Return the status after a walk.
+
+    With `error`, the Graph does not compile, and the results are of its last revision.
+    """
     before: Mapping[str, Any] = graph.get("status") or {}
     generation: int = graph["metadata"].get("generation", 0)
     accepted: Truth = "False" if error else "True"
@@ -64,7 +67,7 @@ def graph_status(
 
 
 def terminating_status(graph: JsonObject, left: Iterable[Prune], *, now: datetime) -> JsonObject:
-    """Return the status while the objects of a deleted Graph are removed; it names those that are waited for."""
+    """Return the status while the objects of a deleted Graph are removed; `left` are the objects it still waits for."""
     names = ", ".join(sorted(str(prune.key) for prune in left))
     before: JsonObject = graph.get("status") or {}
     conditions = set_condition(

@@ -1,8 +1,9 @@
-"""A tree with expressions in it, compiled once and rendered against a scope.
+"""A JSON tree with expressions in its strings, compiled once and rendered with the data of a scope.
 
-A string that is one expression takes the type of its value: 3 stays a number, a map is copied whole. Any other string
-is text, and only values with an obvious text may stand in it; a list or null there is a mistake that would otherwise
-end up as garbage in a name. What was rendered is never scanned again, so `${` arriving as data stays data.
+A string that is one expression takes the type of its value: `"${spec.replicas}"` becomes the number 3, and a map is
+copied whole. Any other string, such as `"app-${spec.name}"`, is text, and its values must be strings, numbers or
+booleans: a list or null in a text is refused, because it would end up as garbage in a name. Rendered text is not
+scanned again, so a `${` in the data stays as it is.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from dataclasses import dataclass
 
 from kardinal import cel
 from kardinal.cel.scanner import Expression, Unscannable, scan, text_of
-from kardinal.graph.errors import Problem
+from kardinal.graph.errors import GraphProblem
 from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.programs import NO_PROGRAMS, Programs, program_of
 
 __all__ = ["Template", "Unrenderable", "compile_template"]
 
 TEXT_LIMIT = 64 * 1024
-"""Characters of one interpolated string."""
+"""The most characters of one rendered text."""
 
 
 class Unrenderable(Exception):
-    """There is no value yet (`missing` names what is waited for), or never (`message` says why)."""
+    """A tree that cannot be rendered.
+
+    Either data is missing so far, and `missing` names it, or an expression failed for the reason in `message`.
+    """
 
     def __init__(self, *, missing: str | None = None, message: str = "") -> None:
         super().__init__(missing or message)
@@ -62,7 +66,7 @@ _Part = _Constant | _Standalone | _Interpolation | _Map | _List
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """`programs` pairs every expression with the path of the field it stands in."""
+    """A compiled tree. `programs` pairs the path of each field that has an expression with its program."""
 
     programs: tuple[tuple[str, cel.Program], ...]
     _root: _Part
@@ -74,8 +78,8 @@ class Template:
 
 def compile_template(
     tree: object, *, path: str, node: str, programs: Programs = NO_PROGRAMS
-) -> tuple[Template, list[Problem]]:
-    """Return the template of `tree`, which with problems must not be rendered."""
+) -> tuple[Template, list[GraphProblem]]:
+    """Return the template of `tree` and its problems; a template with problems must not be rendered."""
     compiler = _Compiler(node, programs)
     root = compiler.part(tree, path)
     return Template(tuple(compiler.programs), root), compiler.problems
@@ -86,7 +90,7 @@ class _Compiler:
         self._node = node
         self._programs = programs
         self.programs: list[tuple[str, cel.Program]] = []
-        self.problems: list[Problem] = []
+        self.problems: list[GraphProblem] = []
 
     def part(self, value: object, path: str) -> _Part:
         match value:
@@ -96,7 +100,7 @@ class _Compiler:
                 for key in value:
                     if "${" in key:
                         message = "an expression cannot stand in a key"
-                        self.problems.append(Problem("DeclarationError", f"{path}.{key}", message, self._node))
+                        self.problems.append(GraphProblem("DeclarationError", f"{path}.{key}", message, self._node))
                 items = tuple((key, self.part(item, f"{path}.{key}")) for key, item in value.items())
                 return _Constant(value) if all(_unchanged(part) for _, part in items) else _Map(items)
             case list():
@@ -116,14 +120,14 @@ class _Compiler:
                 else:
                     segments.append(segment)
         except (Unscannable, cel.CompileError) as error:
-            self.problems.append(Problem("ExpressionError", path, str(error), self._node))
+            self.problems.append(GraphProblem("ExpressionError", path, str(error), self._node))
         if len(segments) == 1 and isinstance(segments[0], cel.Program):
             return _Standalone(path, segments[0])
         return _Interpolation(path, tuple(segments))
 
 
 def _unchanged(part: _Part) -> bool:
-    """Return whether the part renders to what it was made from, so that its parent may be shared."""
+    """Return whether the part contains no expression, so that its parent can be shared instead of copied."""
     return isinstance(part, _Constant)
 
 
@@ -153,7 +157,8 @@ def _value(program: cel.Program, path: str, evaluator: Evaluator) -> object:
 
 
 def _interpolate(segments: tuple[str | cel.Program, ...], path: str, evaluator: Evaluator) -> str:
-    texts, size = list[str](), 0
+    texts = list[str]()
+    size = 0
     for segment in segments:
         texts.append(segment if isinstance(segment, str) else _text_of(_value(segment, path, evaluator), path))
         size += len(texts[-1])

@@ -1,4 +1,4 @@
-"""The texts of the expressions of a Graph, found before any is compiled, and the bound on all of them."""
+"""The texts of the expressions of a Graph, collected before compilation, and the bounds on their size."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from kardinal.cel.scanner import Expression, Unscannable, scan
-from kardinal.graph.errors import GraphError, Problem
+from kardinal.graph.errors import GraphError, GraphProblem
 
 __all__ = ["GRAPH_EXPRESSIONS", "NAMESPACE_EXPRESSIONS", "NamespaceTexts", "TooManyExpressions", "check_size", "texts"]
 
 GRAPH_EXPRESSIONS = 256 << 10
-"""Characters of all expressions of one Graph, each text counted once: a thousand nodes of the usual kind."""
+"""The most characters of all expressions of one Graph, each text counted once; enough for a thousand usual nodes."""
 
 NAMESPACE_EXPRESSIONS = 512 << 10
-"""Characters of all expressions of the Graphs of one namespace; Graphs of one Pipeline share nearly all of theirs."""
+"""The most characters of all expressions of a namespace; the Graphs of one Pipeline share nearly all of them."""
 
 _BODIES = ("template", "ref", "reference", "watch")
 _CONDITIONS = ("readyWhen", "propagateWhen", "includeWhen")
 
 
 class TooManyExpressions(GraphError):
-    """A Graph that compiles once other Graphs of its namespace are gone."""
+    """The Graphs of a namespace have too many expressions; this Graph compiles when other Graphs are deleted."""
 
 
 def texts(spec: Mapping[str, Any]) -> frozenset[str]:
-    """Return every expression of `spec`; what is declared wrongly has none."""
+    """Return the text of every expression in the valid declarations of `spec`."""
     nodes = spec.get("nodes")
     return frozenset(_of_nodes(nodes if isinstance(nodes, list) else ()))
 
 
 def check_size(found: Collection[str]) -> None:
-    """Raise GraphError when the expressions of one Graph are too many."""
+    """Raise GraphError when the expressions of one Graph exceed `GRAPH_EXPRESSIONS`."""
     size = sum(map(len, found))
     if size > GRAPH_EXPRESSIONS:
         message = (
             f"all expressions together have {size} characters, more than {GRAPH_EXPRESSIONS} (equal ones count once):"
             " shorten them, or split the Graph"
         )
-        raise GraphError([Problem("ExpressionError", "spec.nodes", message)])
+        raise GraphError([GraphProblem("ExpressionError", "spec.nodes", message)])
 
 
 class NamespaceTexts:
-    """The expressions of the Graphs of one namespace, counted so that a look at one Graph is none at the others."""
+    """The expressions of the Graphs of one namespace, with their size kept up to date as Graphs come and go."""
 
     def __init__(self) -> None:
         self._of: dict[str, frozenset[str]] = {}
@@ -54,7 +54,7 @@ class NamespaceTexts:
         return bool(self._of)
 
     def check(self, graph: str, found: frozenset[str]) -> None:
-        """Raise TooManyExpressions when those of a Graph are too many beside those of the other Graphs."""
+        """Raise TooManyExpressions when the namespace exceeds its bound with the expressions `found` of `graph`."""
         own = self._of.get(graph, frozenset())
         size = self._size - sum(len(text) for text in own if self._users[text] == 1)
         size += sum(len(text) for text in found if self._users[text] == (text in own))
@@ -63,17 +63,17 @@ class NamespaceTexts:
                 f"all expressions of the namespace have {size} characters with those of this Graph, more than"
                 f" {NAMESPACE_EXPRESSIONS} (equal ones count once): delete Graphs, or shorten their expressions"
             )
-            raise TooManyExpressions([Problem("ExpressionError", "spec.nodes", message)])
+            raise TooManyExpressions([GraphProblem("ExpressionError", "spec.nodes", message)])
 
     def put(self, graph: str, found: frozenset[str]) -> None:
-        """Take over the expressions of a Graph, in place of those that it had."""
+        """Replace the expressions of `graph` by `found`."""
         self.remove(graph)
         self._of[graph] = found
         self._size += sum(len(text) for text in found if not self._users[text])
         self._users.update(found)
 
     def remove(self, graph: str) -> None:
-        """Forget the expressions of a Graph."""
+        """Remove the expressions of `graph` from the count."""
         for text in self._of.pop(graph, ()):
             self._users[text] -= 1
             if not self._users[text]:

@@ -1,17 +1,18 @@
-"""One pass over a Graph: from what is, to what each node's state is and what has to be done.
+"""One pass over a Graph: from the observed objects to the state of each node, and the applies and deletions to make.
 
-A pure function of the compiled graph, the objects as observed and the time. Nothing is remembered between passes, so a
-restart, a lost event or a doubled one cannot lead anywhere else than a fresh look would; only the reasons of
-expressions that overran are kept, to save finding them out again:
+A pass is a pure function of the compiled graph, the observed objects and the time. No state is kept between passes, so
+that a restart, a lost event or a doubled event has no effect on the result; only the failures of expressions that
+exceeded their budget are kept, to save their evaluation. The rules:
 
-- a pass over a world that has not changed wants nothing done;
-- a node's data is its live object, never what was rendered: what comes after a node sees what the server made of it;
-- a closed gate holds everything after it exactly where it is: nothing there is created, changed or deleted, but its
-  state is still observed, so that what was under way can finish;
-- absence is certain or nothing is deleted.
+- a pass over unchanged objects results in no apply and no deletion;
+- the data of a node is its live object, never its rendered template: a node that comes after it reads the fields as the
+  API server stored them;
+- a closed gate holds the nodes after it as they are: their objects are not created, changed or deleted, but their state
+  is still observed, so that a running step can finish;
+- an object is deleted only when it is certain that no node wants it.
 
-An object that is to be applied is not there yet: the caller applies it, adds the answer to what is observed, and walks
-again until a pass wants nothing applied.
+An object that has to be applied is not among the observed ones yet: the caller applies it, adds the answer of the API
+server to the observed objects, and walks again until a pass results in no apply.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from kardinal.graph.identity import TEMPLATE_HASH, ObjectKey, content_hash, is_o
 from kardinal.graph.prune import next_wave, patience_ends
 from kardinal.graph.selection import Selection, SelectorError, parse_selector
 from kardinal.graph.template import Unrenderable
-from kardinal.graph.walk_types import Apply, NodeResult, Seen, Situation, Walk
+from kardinal.graph.walk_types import Apply, NodeResult, Seen, Walk, WalkInput
 from kardinal.objects import JsonObject, NodeKind, NodeState
 
 __all__ = ["walk", "walking"]
@@ -39,7 +40,7 @@ _FAILED: frozenset[NodeState] = frozenset(["Blocked", "Error", "Conflict", "Syst
 _WITHOUT_DATA: frozenset[NodeState] = frozenset(["Pending"])
 
 
-def walk(graph: CompiledGraph, situation: Situation) -> Walk:
+def walk(graph: CompiledGraph, situation: WalkInput) -> Walk:
     """Return the result of one pass over every node, dependencies first."""
     steps = walking(graph, situation)
     while True:
@@ -49,11 +50,12 @@ def walk(graph: CompiledGraph, situation: Situation) -> Walk:
             return cast("Walk", finished.value)
 
 
-def walking(graph: CompiledGraph, situation: Situation) -> Generator[Callable[[], Seen], None, Walk]:
-    """Make one pass that may pause after each node, since a thousand of them with dear expressions take a while.
+def walking(graph: CompiledGraph, situation: WalkInput) -> Generator[Callable[[], Seen], None, Walk]:
+    """Make one pass that can pause after each node, since a thousand nodes with costly expressions take long.
 
-    What is observed may change in a pause, also what was looked at before. The caller who pauses sees to it that such a
-    change leads to another pass: what was read so far is yielded for that.
+    The observed objects may change during a pause, including those that were read already. The generator therefore
+    yields the objects and selections that were read so far, and a caller that pauses must start another pass when one
+    of them changes.
     """
     walker = _Walker(situation)
     for node in graph.nodes:
@@ -81,7 +83,7 @@ def walking(graph: CompiledGraph, situation: Situation) -> Generator[Callable[[]
 
 
 class _Walker:
-    def __init__(self, situation: Situation) -> None:
+    def __init__(self, situation: WalkInput) -> None:
         self._situation = situation
         self._identity = situation.identity
         self._observed = situation.observed
@@ -113,7 +115,11 @@ class _Walker:
         self.moments += [flip for flip in flips if flip is not None]
 
     def _kept_back(self, node: CompiledNode) -> NodeResult | None:
-        """Return what comes before the node decides first: excluded, then failed, then missing, then a closed gate."""
+        """Return the result of a node that its dependencies keep back, or None when the node may act.
+
+        The reasons in the order of their priority: a dependency is excluded, has failed, has no data, or has a closed
+        gate.
+        """
         before = [self.outcomes[other] for other in node.hard]
         if any(other.state == "Excluded" for other in before):
             return NodeResult(node, node.declaration.kind, "Excluded", "DependencyExcluded")
@@ -131,7 +137,7 @@ class _Walker:
         return None
 
     def _frozen(self, node: CompiledNode, reason: str, waiting_for: tuple[str, ...]) -> NodeResult:
-        """Return the node stays as it is; where its object exists, it is observed all the same."""
+        """Return the result of a node whose object must not be changed; an existing object is still observed."""
         own = self._own_object(node)
         if own is None or _terminating(own):
             return _pending(node, reason, waiting_for=waiting_for)
@@ -145,7 +151,7 @@ class _Walker:
         return live if live is not None and self._is_ours(live) else None
 
     def _resolved(self, node: CompiledNode) -> NodeResult:
-        """Return the node may act: whether it exists at all, then what it makes or reads."""
+        """Return the result of a node that may act: first `includeWhen`, then the object that it makes or reads."""
         kind = node.declaration.kind
         if unmet := first_unmet(node.include_when, self._evaluator):
             if unmet.missing:
@@ -177,7 +183,7 @@ class _Walker:
 
     def _watch(self, node: CompiledNode, body: JsonObject) -> NodeResult:
         metadata = body.get("metadata", {})
-        # The identity of a collection: its name is there only so that one function settles kind and namespace.
+        # A collection has no name; one is filled in so that `identify` can determine its kind and namespace.
         key = identify({**body, "metadata": {"name": node.id}}, self._identity, self._situation.kinds)
         requirements = parse_selector(body.get("selector", metadata.get("selector", {})))
         selection = Selection(key.resource, metadata.get("namespace"), requirements)
@@ -231,7 +237,11 @@ class _Walker:
     def _observe(
         self, node: CompiledNode, kind: NodeKind, value: JsonObject | list[JsonObject], *, reason: str | None = None
     ) -> NodeResult:
-        """Return the node has data: it is in scope from here on, and its own conditions are asked about it."""
+        """Return the result of a node with the data `value`.
+
+        From here on the expressions of other nodes can read `value`. The node's own `readyWhen` and outflow gate are
+        evaluated now, because they read it, too.
+        """
         self._evaluator.scope[node.id] = value
         outcome = NodeResult(node, kind, "Ready", reason, object=value if isinstance(value, dict) else None)
         if unmet := first_unmet(node.ready_when, self._evaluator):

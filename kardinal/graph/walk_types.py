@@ -15,26 +15,29 @@ from kardinal.graph.identity import GraphIdentity, Kinds, ObjectKey
 from kardinal.graph.selection import Selection
 from kardinal.objects import JsonObject, NodeKind, NodeState
 
-__all__ = ["Apply", "Failure", "NodeResult", "Observed", "Prune", "Seen", "Situation", "Walk"]
+__all__ = ["Apply", "NodeResult", "Observed", "Prune", "RefusedApply", "Seen", "Walk", "WalkInput"]
 
 
 class Observed(Protocol):
-    """The objects as they are now. They are shared and must not be changed."""
+    """The current objects. They are shared with other readers and must not be changed."""
 
     def get(self, key: ObjectKey) -> JsonObject | None: ...
 
     def select(self, selection: Selection) -> list[JsonObject]:
-        """In order of namespace and name."""
+        """Return the selected objects in order of namespace and name."""
         ...
 
     def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
-        """Everything that belongs to the Graph."""
+        """Return all objects that belong to the Graph."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """An apply that the server refused. The same object is not sent again before `retry_at`; without it, never."""
+class RefusedApply:
+    """An apply that the API server refused.
+
+    The same object is not sent again before `retry_at`; without `retry_at` it is never sent again.
+    """
 
     hash: str
     state: Literal["Error", "Conflict", "SystemError"]
@@ -45,19 +48,19 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """All that a walk depends on besides the compiled graph.
+class WalkInput:
+    """The input of a walk besides the compiled graph.
 
-    `failures` are the applies that were refused, by node; `accepted` what earlier applies left behind where the server
-    did not take them literally; `references` the ambiguous templates that were found to be references before;
-    `overruns` the expressions that were too much work, to which the walk adds.
+    `failures` are the refused applies, by node. `accepted` are hashes of objects as the server stored them, where they
+    differ from the applied ones. `references` are ambiguous templates that turned out to be references in an earlier
+    pass. `overruns` are the expressions that exceeded their budget; the walk adds to them.
     """
 
     identity: GraphIdentity
     observed: Observed
     kinds: Kinds
     now: datetime
-    failures: Mapping[str, Failure]
+    failures: Mapping[str, RefusedApply]
     accepted: Mapping[ObjectKey, str]
     references: frozenset[str]
     overruns: Overruns = field(default_factory=Overruns)
@@ -65,7 +68,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class NodeResult:
-    """The state of one node; `gate` is the condition by which it holds what comes after it, while it does not hold."""
+    """The result of one node. `gate` is the unmet condition of its outflow gate, which holds the nodes after it."""
 
     node: CompiledNode
     kind: NodeKind
@@ -76,12 +79,12 @@ class NodeResult:
     object: JsonObject | None = None
     gate: Unmet | None = None
     settling: bool = False
-    """Its object is about to be applied: what comes after it waits for the next pass."""
+    """Whether the object of the node is about to be applied; the nodes after it wait for the next pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """One object to apply. `force` takes back fields that were ours when they were changed by hand."""
+    """One object to apply. With `force`, fields that the engine owned and that were changed by hand are reset."""
 
     node: CompiledNode
     desired: Desired
@@ -114,7 +117,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The result of one pass: states, what to do, when to look again, and whose changes matter."""
+    """The result of one pass: the results of the nodes, the applies and deletions to make, and when to walk again.
+
+    A change of an object in `reads`, or of a selection in `selections`, requires another pass; so does the time `wake`.
+    """
 
     outcomes: tuple[NodeResult, ...]
     applies: tuple[Apply, ...]

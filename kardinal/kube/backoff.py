@@ -1,8 +1,8 @@
-"""How long to wait before trying again: the one policy object of the whole project.
+"""The wait before a retry, as the one policy class of the whole project.
 
-A `Backoff` is a value. It knows nothing of what failed and keeps no count: the caller owns the number of consecutive
-failures, so that one policy serves a thousand keys. Jitter only lengthens a wait: a cap of 30 s with jitter 1.0 means
-between 30 and 60 s, which keeps a fleet of clients from returning in step.
+A `Backoff` is a value without state: the caller counts the consecutive failures, so one policy serves a thousand keys.
+Jitter only lengthens a wait: a cap of 30 s with jitter 1.0 means between 30 and 60 s, so that a fleet of clients does
+not return at the same time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Backoff"]
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits of `base`, `base * factor`, ... seconds, at most `cap`, each lengthened by up to `jitter` of itself."""
+    """Waits of `base`, `base * factor`, ... seconds, at most `cap`, each lengthened by up to `jitter` times itself."""
 
     base: float
     cap: float
@@ -24,7 +24,7 @@ class Backoff:
     rng: random.Random = field(default_factory=random.Random, repr=False, compare=False)
 
     def delay(self, failures: int) -> float:
-        """Return the wait after `failures` failures in a row, the first being 0."""
+        """Return the wait in seconds after `failures` earlier failures in a row; 0 for the first failure."""
         try:
             grown = self.base * self.factor**failures
         except OverflowError:

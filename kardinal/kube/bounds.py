@@ -1,8 +1,8 @@
-"""Bounds of what API servers answer: the hub's own, which is trusted, and those of clusters that tenants name.
+"""Limits on the answers of API servers: of the program's own, which is trusted, and of clusters that tenants name.
 
-`health.cluster` has the agent ask a server that the author of a kubeconfig has chosen. Its answers are counted before
-they are decoded, and what a namespace keeps of all its clusters has to fit into one `Room`. The hub's answers are as
-large as its objects, and still end somewhere.
+With `health.cluster`, the agent connects to a server that the author of a kubeconfig has chosen. The answers of such a
+server are measured before they are decoded, and all objects that a namespace keeps from its clusters must fit into one
+`Room`. The answers of the own server may be as large as its objects, but they are limited, too.
 """
 
 from __future__ import annotations
@@ -15,23 +15,30 @@ import aiohttp
 import orjson
 
 from kardinal.bounded import ForeignBytes, JsonLimits, OverLimit, measure, mebibytes
+from kardinal.bounded.nesting import shallow
 from kardinal.kube.errors import ConnectionFailed, Expired
 from kardinal.objects import JsonObject
 
 __all__ = ["HUB", "TENANT", "Allowance", "Bounds", "Room", "checked_object", "decode_body", "read_body"]
 
 _LARGE = 256 << 10
-"""Bytes from which a document is decoded on a thread."""
+"""A document of at least this size in bytes is decoded on a thread."""
+_LEVELS = 128
+"""The levels of nesting that are kept of a document of the own API server that is too deep."""
+_ENCODED = 254
+"""The levels that orjson encodes; it decodes 1,024."""
+_DEEPEST = _ENCODED - 32
+"""The levels of an object that is kept whole: it can be written again, also as a part of another one."""
 _LEAST_OF_PAGE = 64 << 10
-"""Bytes that a page counts for at least: one without items could be followed by others for ever."""
+"""The minimum size in bytes for which a page counts, because a server could send empty pages without end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """The most that is taken of one server.
+    """The limits on the answers of one server.
 
-    `answer`: of one page of a list, or one object. `event`: of one line of a watch. `page`: objects that are asked for
-    at once. `trusted`: whether nesting and number go uncounted, and shapes unchecked.
+    `answer`: for one page of a list, or one object. `event`: for one line of a watch. `page`: the number of objects
+    that are requested at once. `trusted`: nesting, number and shape of values are not checked.
     """
 
     answer: JsonLimits
@@ -50,21 +57,21 @@ TENANT = Bounds(
 
 
 class Room:
-    """The memory that objects of the clusters of one namespace may take."""
+    """The memory, in bytes, that the objects from all clusters of one namespace may take."""
 
     def __init__(self, size: int = 64 << 20) -> None:
         self.left = size
 
 
 class Allowance:
-    """The part of a room that one collection has taken; without a room there is no bound."""
+    """The part of a room that one collection has taken. Without a room there is no limit."""
 
     def __init__(self, room: Room | None) -> None:
         self._room = room
         self._taken = 0
 
     def take(self, memory: int) -> None:
-        """Count what was read. Raises `Expired`, after which the state is read again, where there is no room."""
+        """Count `memory` bytes. Raises `Expired` if the room is used up; the caller then reads the state again."""
         if self._room is None:
             return
         if memory > self._room.left:
@@ -73,27 +80,28 @@ class Allowance:
         self._taken += memory
 
     def take_page(self, memory: int) -> None:
-        """Count a page of a list."""
+        """Count the memory of one page of a list."""
         self.take(max(memory, _LEAST_OF_PAGE))
 
     def reset(self) -> None:
-        """Give back what was taken: the state is read again, or the collection is not followed any more."""
+        """Give back all memory, because the state is read again or the collection is no longer followed."""
         if self._room is not None:
             self._room.left += self._taken
         self._taken = 0
 
 
 class Decoded(NamedTuple):
-    """A document, and the bytes of memory that it takes at most; 0 where that is not counted."""
+    """A decoded document and the most bytes of memory that it takes; 0 if they are not counted."""
 
     value: Any
     memory: int
 
 
 async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes | None:
-    """Return the body of an answer as it was sent; None where it has more than `limit` bytes.
+    """Return the body of an answer as it was sent; None if it has more than `limit` bytes.
 
-    Nothing asks for compression. What is compressed all the same is not unpacked: a megabyte may become gigabytes.
+    No request asks for compression, so a compressed answer raises `ConnectionFailed`: a megabyte could become
+    gigabytes.
     """
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise ConnectionFailed(
@@ -101,7 +109,8 @@ async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes | Non
         )
     if (response.content_length or 0) > limit:
         return None
-    pieces, size = list[bytes](), 0
+    pieces = list[bytes]()
+    size = 0
     while piece := await response.content.readany():
         size += len(piece)
         if size > limit:
@@ -111,7 +120,7 @@ async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes | Non
 
 
 async def decode_body(content: bytes, limits: JsonLimits, *, trusted: bool) -> Decoded:
-    """Return what a body or a line holds. Raises `OverLimit` before it is decoded, and `ValueError`."""
+    """Decode a body or a line. Raises `OverLimit` before decoding, and `ValueError` if it is not JSON."""
     if len(content) > limits.size:
         raise OverLimit(f"it has more than {limits.size:,} bytes")
     if len(content) >= _LARGE:
@@ -121,11 +130,36 @@ async def decode_body(content: bytes, limits: JsonLimits, *, trusted: bool) -> D
 
 def _decode(content: bytes, limits: JsonLimits, trusted: bool) -> Decoded:
     memory = 0 if trusted else measure(content, limits)
-    return Decoded(orjson.loads(content), memory)
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        if not trusted:
+            raise
+        value = None
+    # Otherwise, one deep object would make the list of all objects unreadable for as long as it exists.
+    if trusted and (value is None or not _is_writable(value, content)):
+        value = orjson.loads(shallow(content, _LEVELS))
+    return Decoded(value, memory)
+
+
+def _is_writable(value: Any, content: bytes) -> bool:
+    """Return whether no object in a decoded document is deeper than `_DEEPEST` levels."""
+    if content.count(b"{") + content.count(b"[") <= _DEEPEST:
+        return True
+    items = value.get("items") if isinstance(value, dict) else None
+    try:
+        for each in items if isinstance(items, list) else [value]:
+            deeper = each
+            for _ in range(_ENCODED - _DEEPEST):
+                deeper = [deeper]
+            orjson.dumps(deeper)
+    except TypeError:
+        return False
+    return True
 
 
 def checked_object(value: Any, *, named: bool = True) -> JsonObject:
-    """Return an object of a server that is not trusted if its metadata has the right shape. Raises `ValueError`."""
+    """Return `value` if it is an object whose metadata has the right types. Raises `ValueError`."""
     metadata = value.get("metadata") if isinstance(value, dict) else None
     if not isinstance(metadata, dict):
         raise ValueError("an object has no metadata")
@@ -165,9 +199,9 @@ FOREIGN_HUB = ForeignBytes(
     of="trusted; tenants write its objects",
     size=f"{mebibytes(HUB.answer.size)} a page of {HUB.page} objects, {mebibytes(HUB.event.size)} a line of a watch",
     unpacked="not asked for, and refused",
-    structure="as the API server admits them",
+    structure=f"as the API server admits them; of what is deeper than {_DEEPEST} levels the first {_LEVELS}",
     time="30 s a request; 75 s of silence of a watch",
     held="what the informers of the program keep",
     decoded=f"event loop; thread from {mebibytes(_LARGE)}",
-    tests=("kube/test_bounds.py::test_a_page_that_is_too_large_is_refused",),
+    tests=("kube/test_bounds.py::test_a_page_that_is_too_large_is_refused", "attacks/test_nesting.py"),
 )

@@ -1,8 +1,8 @@
 """The verbs of the Kubernetes API, for any kind.
 
-The client adds to the transport what a verb means: paths, query parameters, media types, the log of writes that
-lets a reconciler read them back (`kardinal.kube.writes`). It knows no kind of ours. Names that reach a URL are checked
-here, at the edge: a name from a webhook must not become another path.
+The client adds the meaning of the verbs to the transport: paths, query parameters, media types, and the log of writes
+by which a reconciler waits to read them back (`kardinal.kube.writes`). It knows no custom resource. Names that become
+part of a URL are validated here, so that a name from a webhook cannot become another path.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["Client"]
 
 WATCH_TIMEOUT_SECONDS = 300
 _OVERTIME = 60.0
-"""Seconds after which a watch is ended that the server has not ended when it was asked to."""
+"""A watch that the server has not ended this many seconds after its timeout is ended by the client."""
 
 
 class Client:
-    """Reads and writes objects of one API server. Use it inside `async with`.
+    """Read and write objects of one API server. Use it inside `async with`.
 
-    `room`: the memory that collections of the server may take together, where it is not trusted.
+    `room`: the memory that all collections of an untrusted server may take together.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class Client:
         return self._transport.bounds
 
     def allowance(self) -> Allowance:
-        """Return what one collection takes of the memory for all of them."""
+        """Return a new allowance from the memory for all collections."""
         return Allowance(self._room)
 
     @property
     def in_flight(self) -> int:
-        """Requests under way, watches not counted."""
+        """The number of requests in flight, without watches."""
         return self._transport.in_flight
 
     def observe(self, observer: Callable[[str, int], None]) -> None:
@@ -78,7 +78,7 @@ class Client:
         self._transport.observers.append(observer)
 
     async def fetch(self, path: str) -> JsonObject:
-        """Return what is at a path that is no resource's."""
+        """Return the JSON object at a path that belongs to no resource, such as `/apis`."""
         return await self._request("GET", path)
 
     async def get(self, resource: ResourceType, name: str, namespace: str | None = None) -> JsonObject:
@@ -96,7 +96,7 @@ class Client:
         resource_version: str | None = None,
         allowance: Allowance | None = None,
     ) -> ObjectList:
-        """One page, or everything when no limit is given; `allowance` is what it takes of the memory for it."""
+        """Return one page, or all objects if there is no `limit`. `allowance` counts the memory of the page."""
         query = _query(
             labelSelector=labels,
             fieldSelector=fields,
@@ -112,7 +112,7 @@ class Client:
             allowance.take_page(memory)
         items: list[JsonObject] = answer.get("items") or []
         for item in items:
-            # Built-in kinds leave these out of the items of a list.
+            # The server leaves these out of the list items of built-in kinds.
             item.setdefault("apiVersion", resource.api_version)
             item.setdefault("kind", resource.kind)
         metadata = answer.get("metadata") or {}
@@ -131,7 +131,7 @@ class Client:
         timeout_seconds: int = WATCH_TIMEOUT_SECONDS,
         allowance: Allowance | None = None,
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        """Follow changes from `resource_version` on; `initial_events` asks for the present state first."""
+        """Follow changes from `resource_version` on; with `initial_events`, the present state comes first."""
         query = _query(
             watch="1",
             allowWatchBookmarks="true",
@@ -199,7 +199,10 @@ class Client:
         force: bool = False,
         subresource: str | None = None,
     ) -> JsonObject:
-        """Server-side apply: the fields of `obj` become ours, those we applied before and left out now go."""
+        """Apply `obj` on the server side: this manager then owns its fields.
+
+        Fields that this manager applied earlier and has now left out are removed.
+        """
         return self._noted(
             resource,
             await self._request(
@@ -220,7 +223,7 @@ class Client:
         uid: str | None = None,
         propagation: str = "Background",
     ) -> None:
-        """Delete; with `uid`, only that incarnation of the object (otherwise Conflict)."""
+        """Delete an object; with `uid`, only the object with this uid, and otherwise raise `Conflict`."""
         options: JsonObject = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
         if uid is not None:
             options["preconditions"] = {"uid": uid}
@@ -242,8 +245,9 @@ class Client:
 
 
 def _check_list(answer: JsonObject, path: str) -> None:
-    """Refuse a list of a server that is not trusted, if it does not have the shape of one."""
-    items, metadata = answer.get("items") or [], answer.get("metadata") or {}
+    """Refuse a list of an untrusted server that does not have the shape of a list."""
+    items = answer.get("items") or []
+    metadata = answer.get("metadata") or {}
     try:
         if not isinstance(items, list) or not isinstance(metadata, dict):
             raise ValueError("it is no list")

@@ -1,7 +1,8 @@
-"""The contexts of kubeconfig files: several files are one configuration, as they are for kubectl.
+"""The contexts of kubeconfig files: as in kubectl, several files form one configuration.
 
-Of entries with one name, and of several current contexts, the first counts. A relative path starts from the directory
-of the file that its entry stands in. Errors name fields and entries and never quote a value, which may be a credential.
+If several entries have the same name, or several files a current context, the first one counts. A relative path is
+relative to the directory of the file that contains its entry. Errors name fields and entries and never quote a value,
+which may be a credential.
 """
 
 from __future__ import annotations
@@ -15,44 +16,49 @@ from typing import Any
 
 import yaml
 
-__all__ = ["Context", "Entry", "NoContext", "Unusable", "choose_context"]
+from kardinal.bounded.loader import BoundedLoader
+
+__all__ = ["ConfigEntry", "KubeContext", "NoContext", "Unusable", "choose_context"]
 
 _MALFORMED = "it is not a well-formed kubeconfig"
 
 
 class Unusable(Exception):
-    """An entry cannot be used; the message fits behind "<file> cannot be used: "."""
+    """An entry cannot be used; the message continues the sentence "<file> cannot be used: "."""
 
 
 class NoContext(Exception):
-    """No context is chosen, or the chosen one is not there; the message fits behind the name of the file."""
+    """No context is chosen, or the chosen one does not exist; the message continues after the name of the file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ConfigEntry:
     """The settings of one cluster, user or context."""
 
     title: str
     directory: Path
-    """The directory that its relative paths start from."""
+    """The directory to which its paths are relative."""
     settings: Mapping[str, Any] = field(repr=False)
 
     def text(self, key: str) -> str | None:
-        """Return a string, or None when it is absent or empty."""
+        """Return a string, or None if it is absent or empty."""
         value = self.settings.get(key)
         if value is None or isinstance(value, str):
             return value or None
         raise Unusable(f"{key} of {self.title} is not a string: {_MALFORMED}")
 
     def flag(self, key: str) -> bool:
-        """Return a boolean, False when it is absent."""
+        """Return a boolean; False if it is absent."""
         value = self.settings.get(key)
         if value is None or isinstance(value, bool):
             return bool(value)
         raise Unusable(f"{key} of {self.title} is neither true nor false: {_MALFORMED}")
 
     def path(self, key: str) -> Path | None:
-        """Return the file that `key` names, which exists; None when it names none."""
+        """Return the existing file that `key` names, or None without `key`.
+
+        Raises `Unusable` if the file does not exist.
+        """
         named = self.text(key)
         if named is None:
             return None
@@ -62,7 +68,7 @@ class Entry:
         return path
 
     def file(self, key: str, scratch: Path) -> Path | None:
-        """Return a file with what `<key>-data` embeds, written into `scratch`, else the file that `key` names."""
+        """Return a file in `scratch` with the content of `<key>-data`, or else the file that `key` names."""
         embedded = self.text(f"{key}-data")
         if embedded is None:
             return self.path(key)
@@ -75,16 +81,16 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class KubeContext:
     """The cluster, the user and the namespace of one context."""
 
-    cluster: Entry
-    user: Entry
+    cluster: ConfigEntry
+    user: ConfigEntry
     namespace: str
 
 
-def choose_context(files: Sequence[Path], name: str | None) -> Context:
-    """Read and merge `files`, and return the context called `name`, or else the current one."""
+def choose_context(files: Sequence[Path], name: str | None) -> KubeContext:
+    """Read and merge `files`, and return the context called `name`, or else the current context."""
     documents = [_read(path) for path in files]
     contexts = _entries(documents, "contexts")
     wanted = name or next(filter(None, (document.text("current-context") for document in documents)), None)
@@ -98,31 +104,31 @@ def choose_context(files: Sequence[Path], name: str | None) -> Context:
     user = _referred(chosen, "user", _entries(documents, "users"))
     if cluster is None:
         raise Unusable(f"an entry is incomplete: {chosen.title} names no cluster")
-    return Context(
+    return KubeContext(
         cluster=cluster,
-        user=user or Entry("no user", chosen.directory, {}),
+        user=user or ConfigEntry("no user", chosen.directory, {}),
         namespace=chosen.text("namespace") or "default",
     )
 
 
-def _read(path: Path) -> Entry:
+def _read(path: Path) -> ConfigEntry:
     """Return the top level of a file."""
     try:
-        document = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
+        document = yaml.load(path.read_bytes(), Loader=BoundedLoader)  # noqa: S506 - a loader of plain values
     except OSError as error:
         raise Unusable(f"{path} cannot be read ({error.strerror})") from None
     except (yaml.YAMLError, ValueError):
-        # Says no more: the message of the parser quotes the line, with the credentials in it.
+        # The message of the parser is left out, because it quotes the line with the credentials.
         raise Unusable(f"{path} is not YAML: {_MALFORMED}") from None
     if not isinstance(document, dict):
         raise Unusable(f"{path} is empty or not a mapping: {_MALFORMED}")
-    return Entry(str(path), path.parent.absolute(), document)
+    return ConfigEntry(str(path), path.parent.absolute(), document)
 
 
-def _entries(documents: Sequence[Entry], section: str) -> dict[str, Entry]:
-    """Return the entries of a section by name, the first of each name."""
+def _entries(documents: Sequence[ConfigEntry], section: str) -> dict[str, ConfigEntry]:
+    """Return the entries of a section by name; the first one of each name."""
     kind = section.removesuffix("s")
-    found: dict[str, Entry] = {}
+    found: dict[str, ConfigEntry] = {}
     for document in documents:
         items = document.settings.get(section) or []
         if not isinstance(items, list):
@@ -134,11 +140,11 @@ def _entries(documents: Sequence[Entry], section: str) -> dict[str, Entry]:
             settings = item.get(kind) or {}
             if not isinstance(settings, dict):
                 raise Unusable(f"{kind} {name!r} of {document.title} is not a mapping: {_MALFORMED}")
-            found.setdefault(name, Entry(f"{kind} {name!r}", document.directory, settings))
+            found.setdefault(name, ConfigEntry(f"{kind} {name!r}", document.directory, settings))
     return found
 
 
-def _referred(context: Entry, kind: str, entries: Mapping[str, Entry]) -> Entry | None:
+def _referred(context: ConfigEntry, kind: str, entries: Mapping[str, ConfigEntry]) -> ConfigEntry | None:
     name = context.text(kind)
     if name is not None and name not in entries:
         raise Unusable(f"an entry is incomplete: there is no {kind} {name!r}")

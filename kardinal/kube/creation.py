@@ -1,4 +1,4 @@
-"""Creating an object under the first name that is free."""
+"""Create an object under the first free name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["create_first_free"]
 async def create_first_free(
     client: Client, resource: ResourceType, manifests: Iterable[JsonObject], *, field_manager: str
 ) -> JsonObject | None:
-    """Create the first of `manifests` whose name is free; None when all names are taken. Raises `KubeError`."""
+    """Create the first of `manifests` whose name is free; return None if all names are taken. Raises `KubeError`."""
     for manifest in manifests:
         try:
             return await client.create(resource, manifest, field_manager=field_manager)

@@ -1,7 +1,7 @@
-"""The credentials of the user of a kubeconfig.
+"""The credentials of the user in a kubeconfig.
 
-The first of these counts: an auth-provider, a token (that of a plugin takes the place of the user's own), a file
-with a token, a name with a password. A client certificate is presented beside any of them.
+The first of these counts: an auth-provider; a token, where the token of a plugin replaces the user's own; a file with a
+token; a name with a password. A client certificate is presented in addition to any of them.
 """
 
 from __future__ import annotations
@@ -11,40 +11,43 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kardinal.kube import plugins
-from kardinal.kube.contexts import Entry, Unusable
+from kardinal.kube.contexts import ConfigEntry, Unusable
 
-__all__ = ["Credentials", "read_credentials"]
+__all__ = ["UserCredentials", "read_credentials"]
 
 PLUGIN_LIFETIME = 600.0
-"""Seconds. A plugin may hand out client certificates, whose end no 401 announces: it is asked again now and then."""
+"""The interval in seconds at which an exec plugin is run again.
+
+A plugin may return client certificates, whose expiry causes no answer 401.
+"""
 TOKEN_FILE_LIFETIME = 60.0
-"""Seconds. Who writes a token into a file replaces it before it ends."""
+"""The interval in seconds at which a token file is read again; its writer replaces the token before it expires."""
 
 _PROVIDERS = ("gcp", "oidc")
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
-    """The result of one load of a user."""
+class UserCredentials:
+    """The result of loading the credentials of a user once."""
 
     authorization: str | None = field(repr=False)
-    """The header of that name."""
+    """The value of the header `Authorization`."""
     certificate: Path | None
     key: Path | None
     lifetime: float | None
-    """Seconds until it is worth loading again; None: only a 401 makes it so."""
+    """Seconds until the credentials should be loaded again; None: only after a 401."""
 
 
-def read_credentials(user: Entry, scratch: Path) -> Credentials:
-    """Read files, and run a plugin or ask a provider if the user has one; embedded files go into `scratch`.
+def read_credentials(user: ConfigEntry, scratch: Path) -> UserCredentials:
+    """Read files, and run the plugin or ask the provider of the user; embedded files are written into `scratch`.
 
-    Raises Unusable, and TimeoutError when a plugin does not answer in time.
+    Raises Unusable, and TimeoutError if a plugin does not answer in time.
     """
     plugin = user.settings.get("exec")
     if plugin:
         user = replace(user, settings={**user.settings, **plugins.run_plugin(plugin)})
     authorization, lifetime = _authorization(user)
-    return Credentials(
+    return UserCredentials(
         authorization=authorization,
         certificate=user.file("client-certificate", scratch),
         key=user.file("client-key", scratch),
@@ -52,8 +55,8 @@ def read_credentials(user: Entry, scratch: Path) -> Credentials:
     )
 
 
-def _authorization(user: Entry) -> tuple[str | None, float | None]:
-    """Return the header, and the seconds until it is worth loading again."""
+def _authorization(user: ConfigEntry) -> tuple[str | None, float | None]:
+    """Return the header, and the seconds until the credentials should be loaded again."""
     provider = user.settings.get("auth-provider")
     if isinstance(provider, dict) and provider.get("name") in _PROVIDERS:
         return plugins.ask_provider(user.settings), None
@@ -63,7 +66,8 @@ def _authorization(user: Entry) -> tuple[str | None, float | None]:
         if token := path.read_text().strip():
             return f"Bearer {token}", TOKEN_FILE_LIFETIME
         raise Unusable(f"{path} is empty: tokenFile of {user.title} must hold a token")
-    name, password = user.text("username"), user.text("password")
+    name = user.text("username")
+    password = user.text("password")
     if name is not None and password is not None:
         return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode(), None
     return None, None

@@ -12,7 +12,7 @@ __all__ = ["Served", "discover"]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One kind in the version its group prefers; `status` says whether that is written apart from the rest."""
+    """One kind in the preferred version of its group. `status`: whether it has the subresource `/status`."""
 
     resource: ResourceType
     verbs: frozenset[str]
@@ -20,7 +20,7 @@ class Served:
 
 
 async def discover(client: Client) -> list[Served]:
-    """Every kind, group by group."""
+    """Return every served kind, group by group."""
     groups = (await client.fetch("/apis"))["groups"]
     found = _kinds("", "v1", await client.fetch("/api/v1"))
     for group in groups:

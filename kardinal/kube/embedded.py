@@ -1,8 +1,8 @@
-"""Read a kubeconfig that came from elsewhere, such as a Secret, and believe no more of it than it takes to connect.
+"""Read a kubeconfig from an untrusted source, such as a Secret, and accept only the fields needed to connect.
 
-Who wrote it chooses a server and credentials, and nothing of this machine: no program that is run, no file that is
-read, no proxy, no connection that anybody could answer. What is not on the short list of known fields is refused by
-its name, so that a field of tomorrow is refused as well. Errors quote no value.
+Its author may choose a server and credentials, but nothing on this machine: no program to run, no file to read, no
+proxy, and no unverified connection. A field that is not on the short list of known fields is refused by name, so that
+fields of future versions are refused as well. Errors quote no value.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import yaml
 
-from kardinal.kube.connection import Access
-from kardinal.kube.contexts import Entry, NoContext, Unusable, choose_context
+from kardinal.kube.connection import ClusterAccess
+from kardinal.kube.contexts import ConfigEntry, NoContext, Unusable, choose_context
 from kardinal.kube.errors import ConfigError
 from kardinal.kube.kubeconfig import MALFORMED, access_of
 
@@ -21,14 +21,15 @@ __all__ = ["embedded_access"]
 
 _CLUSTER = frozenset({"server", "certificate-authority-data", "tls-server-name"})
 _SIZE = 256 << 10
-_VALUES, _DEPTH = 2_000, 16
+_VALUES = 2_000
+_DEPTH = 16
 _USER = frozenset({"token", "client-certificate-data", "client-key-data", "username", "password"})
 
 
-def embedded_access(text: str) -> Access:
-    """Return the access that the current context of a kubeconfig gives; blocks for some milliseconds.
+def embedded_access(text: str) -> ClusterAccess:
+    """Return the access of the current context of a kubeconfig; blocks for some milliseconds.
 
-    Raises `ConfigError` that says what is wrong with it.
+    Raises `ConfigError` with the problem.
     """
     _check_bounds(text)
     with tempfile.TemporaryDirectory(prefix="kardinal-") as directory:
@@ -51,7 +52,7 @@ def embedded_access(text: str) -> Access:
 
 
 def _check_bounds(text: str) -> None:
-    """Refuse what costs much to load: a long text, many values, deep nesting and anything that repeats itself."""
+    """Refuse a kubeconfig that is expensive to load: too long, too many values, too deep, or with aliases."""
     if len(text) > _SIZE:
         raise ConfigError(f"the kubeconfig cannot be used: it has more than {_SIZE:,} characters")
     depth = 0
@@ -62,10 +63,10 @@ def _check_bounds(text: str) -> None:
                 most = f"more than {_VALUES:,} values or {_DEPTH} levels, or an alias"
                 raise ConfigError(f"the kubeconfig cannot be used: it has {most}")
     except yaml.YAMLError:
-        return  # Said by what reads it.
+        return  # The parser of the kubeconfig reports this error.
 
 
-def _refuse_others(entry: Entry, allowed: frozenset[str]) -> None:
+def _refuse_others(entry: ConfigEntry, allowed: frozenset[str]) -> None:
     for key, value in entry.settings.items():
         if key not in allowed and value:
             known = ", ".join(sorted(allowed))

@@ -1,7 +1,7 @@
-"""The errors of talking to an API server, as one tree.
+"""The errors of requests to an API server, as one tree.
 
     KubeError
-    ├── ConfigError            the connection cannot be set up; the message says what to do
+    ├── ConfigError            the connection cannot be set up; the message has the remedy
     ├── ConnectionFailed       no usable answer: refused, reset, cut short, not the Kubernetes wire format
     ├── DeadlineExceeded       no answer in time; a write may or may not have happened
     └── ApiError               the server answered with a Status
@@ -9,8 +9,8 @@
         ├── AlreadyExists 409   Conflict 409   Expired 410   UnsupportedMediaType 415
         └── Invalid 422   TooManyRequests 429   ServerError 5xx
 
-Foreign exceptions (aiohttp, ssl, the loader of configurations) are mapped here and nowhere above the transport. The
-reason in the Status decides before the code does, because 409 means two different things.
+Exceptions of libraries (aiohttp, ssl, the loader of configurations) are converted in this package and never leave it.
+The reason in the Status is compared before the code, because 409 has two meanings.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _LONGEST_WAIT = 3600.0
 
 
 class KubeError(KardinalError):
-    """Anything that kept a request from succeeding.
+    """Any error that kept a request from succeeding.
 
-    `final`: the same request will be refused again whatever changes around it.
+    `final`: the same request will always be refused again, whatever else changes.
     """
 
     final: bool = False
@@ -62,7 +62,7 @@ class ConfigError(KubeError):
 
 
 class ConnectionFailed(KubeError):
-    """The server could not be reached, or went away before its answer was complete."""
+    """The server could not be reached, or closed the connection before its answer was complete."""
 
     transient = True
 
@@ -74,7 +74,7 @@ class DeadlineExceeded(KubeError):
 
 
 class ApiError(KubeError):
-    """The server refused, and said why."""
+    """The server refused the request, and said why."""
 
     def __init__(
         self,
@@ -93,12 +93,15 @@ class ApiError(KubeError):
 
     @property
     def fields(self) -> list[str]:
-        """The field paths the server complained about: invalid ones, or those another manager owns."""
+        """The fields that the server complained about: invalid fields, or fields of another manager."""
         return [cause["field"] for cause in self._causes if cause.get("field")]
 
     @property
     def revision_too_large(self) -> bool:
-        """The server has not seen the asked revision: it was restored from a backup, or its cache lags behind."""
+        """Return whether the server has not reached the requested revision.
+
+        The server was restored from a backup, or its cache is behind.
+        """
         return any(cause.get("reason") == "ResourceVersionTooLarge" for cause in self._causes)
 
     @property
@@ -108,7 +111,7 @@ class ApiError(KubeError):
 
 
 class BadRequest(ApiError):
-    """The request itself makes no sense to the server."""
+    """The request itself is invalid."""
 
     final = True
 
@@ -118,7 +121,7 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """The credentials are known and do not allow this."""
+    """The credentials are valid, but do not allow the request."""
 
 
 class NotFound(ApiError):
@@ -126,29 +129,29 @@ class NotFound(ApiError):
 
 
 class AlreadyExists(ApiError):
-    """An object of that name is there already."""
+    """An object with this name exists already."""
 
 
 class Conflict(ApiError):
-    """Someone else wrote first, or owns the field."""
+    """Another client has written the object before, or owns the field."""
 
 
 class Expired(ApiError):
-    """The revision or continue token is older than the server remembers."""
+    """The revision or continue token is too old for the server."""
 
 
 class UnsupportedMediaType(ApiError):
-    """The server does not know this kind of patch or body."""
+    """The server does not know this type of patch or body."""
 
 
 class Invalid(ApiError):
-    """The object breaks a rule of its schema."""
+    """The object violates its schema."""
 
     final = True
 
 
 class TooManyRequests(ApiError):
-    """The server asks for patience; `retry_after` says how much, in seconds."""
+    """The server asks the client to wait; `retry_after` is the time in seconds."""
 
     transient = True
 
@@ -182,9 +185,9 @@ BY_STATUS: Mapping[int, type[ApiError]] = {
 
 
 def error_from_response(status: int, body: bytes, *, retry_after: str | None = None) -> ApiError:
-    """Return the error an HTTP answer stands for.
+    """Return the error for an HTTP answer.
 
-    Bodies that are no Status (proxies send those) are quoted, cut short.
+    A body that is not a Status, for example from a proxy, is quoted up to `MAX_OPAQUE_TEXT` characters.
     """
     try:
         parsed = decode(body, ERROR_LIMITS)
@@ -199,9 +202,9 @@ def error_from_response(status: int, body: bytes, *, retry_after: str | None = N
 def error_from_status(
     status_object: Mapping[str, Any], *, status: int | None = None, retry_after: float | None = None
 ) -> ApiError:
-    """Return the error a Status object stands for; a watch sends those inside an HTTP 200.
+    """Return the error for a Status object; a watch sends it inside an HTTP 200.
 
-    A server that a tenant names may put anything in place of its fields.
+    The fields may have any type, because a tenant may have chosen the server.
     """
     code = status_object.get("code")
     code = status or (code if isinstance(code, int) and 100 <= code < 1000 else 500)
@@ -223,5 +226,5 @@ def _class_for(status: int, reason: str) -> type[ApiError]:
 
 
 def _seconds(header: str | None) -> float | None:
-    """Retry-After in seconds; the date form is not used by API servers and counts as absent."""
+    """Return Retry-After in seconds. API servers do not use the form with a date; it counts as absent."""
     return min(float(header[:9]), _LONGEST_WAIT) if header is not None and header.isdecimal() else None

@@ -1,7 +1,7 @@
 """The service account of the pod that this process runs in.
 
-The kubelet replaces the token in its file long before it ends, by default after 48 minutes of its hour: what is loaded
-here is worth loading again after a minute.
+The kubelet replaces the token in its file long before it expires, by default after 48 minutes of its hour, so the file
+is read again after a minute.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from kardinal.kube.connection import Access
+from kardinal.kube.connection import ClusterAccess
 from kardinal.kube.errors import ConfigError
 from kardinal.kube.tls import client_context
 
@@ -24,18 +24,18 @@ _PORT = "KUBERNETES_SERVICE_PORT"
 
 
 def runs_in_cluster() -> bool:
-    """Return whether the environment names an API server, as that of a pod does."""
+    """Return whether the environment variables of a pod with an API server are set."""
     return bool(os.environ.get(_HOST))
 
 
 def namespace_of_pod() -> str | None:
-    """Return the namespace of the pod that this process runs in; None outside of one."""
+    """Return the namespace of the pod that this process runs in; None outside of a pod."""
     file = SERVICE_ACCOUNT / "namespace"
     return file.read_text().strip() or None if runs_in_cluster() and file.is_file() else None
 
 
-def load_service_account() -> Access:
-    """Read what the kubelet mounts into every pod; raise ConfigError when a part of it is missing."""
+def load_service_account() -> ClusterAccess:
+    """Read the files that the kubelet mounts into every pod; raises ConfigError if one of them is missing."""
     try:
         return _load(os.environ, SERVICE_ACCOUNT)
     except (_Missing, OSError, ValueError) as error:
@@ -46,15 +46,16 @@ class _Missing(Exception):
     pass
 
 
-def _load(environment: Mapping[str, str], directory: Path) -> Access:
-    host, port = environment.get(_HOST), environment.get(_PORT)
+def _load(environment: Mapping[str, str], directory: Path) -> ClusterAccess:
+    host = environment.get(_HOST)
+    port = environment.get(_PORT)
     if not host or not port:
         raise _Missing("Service host/port is not set.")
     token = _content(directory / "token", "Service token file")
     authority = directory / "ca.crt"
     _content(authority, "Service certification file")
     namespace = directory / "namespace"
-    return Access(
+    return ClusterAccess(
         server=f"https://{_bracketed(host)}:{port}",
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",
         authorization=f"Bearer {token}",

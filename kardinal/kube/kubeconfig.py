@@ -1,8 +1,8 @@
-"""Load the connection to an API server the way kubectl does.
+"""Load the connection to an API server in the same way as kubectl.
 
 Search order: explicit path, KUBECONFIG, ~/.kube/config, the service account of the pod. Files are read, and plugins
-run, on a thread. OpenSSL reads keys from files alone, so embedded ones are written into a directory that only this user
-can enter and that is gone when the load is done. Errors name the file and the remedy and quote no credentials.
+run, on a thread. OpenSSL reads keys only from files, so embedded keys are written into a directory that only this user
+can enter and that is deleted after loading. Errors name the file and the remedy and quote no credentials.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from kardinal.kube.connection import Access, Connection
-from kardinal.kube.contexts import Context, NoContext, Unusable, choose_context
+from kardinal.kube.connection import ClusterAccess, Connection
+from kardinal.kube.contexts import KubeContext, NoContext, Unusable, choose_context
 from kardinal.kube.credentials import read_credentials
 from kardinal.kube.errors import ConfigError
 from kardinal.kube.in_cluster import load_service_account, runs_in_cluster
@@ -24,20 +24,20 @@ from kardinal.kube.tls import client_context
 
 __all__ = ["MALFORMED", "access_of", "load_connection"]
 
-# What is raised for certificates that do not fit, for files that vanish, and by the library that runs plugins.
+# Raised for certificates that do not fit, for files that disappear, and by the library that runs plugins.
 MALFORMED = (ssl.SSLError, ValueError, TypeError, KeyError, AttributeError, AssertionError, OSError)
 
 
 async def load_connection(kubeconfig: Path | None = None, context: str | None = None) -> Connection:
-    """Find the API server and the credentials the way kubectl does, or say what to do."""
+    """Return a connection to the API server that kubectl would use; raises `ConfigError` with the remedy."""
 
-    async def load() -> Access:
+    async def load() -> ClusterAccess:
         return await asyncio.to_thread(_load, kubeconfig, context)
 
     return Connection(await load(), load=load)
 
 
-def _load(kubeconfig: Path | None, context: str | None) -> Access:
+def _load(kubeconfig: Path | None, context: str | None) -> ClusterAccess:
     if files := _files(kubeconfig):
         return _load_files(files, context)
     if runs_in_cluster():
@@ -49,7 +49,7 @@ def _load(kubeconfig: Path | None, context: str | None) -> Access:
 
 
 def _files(kubeconfig: Path | None) -> list[Path]:
-    """Return the files to merge; a file that was asked for by name must be there."""
+    """Return the files to merge; raises ConfigError if an explicitly given file does not exist."""
     if kubeconfig is not None:
         if not kubeconfig.is_file():
             raise ConfigError(f"{kubeconfig} does not exist: pass the path of an existing kubeconfig")
@@ -64,7 +64,7 @@ def _files(kubeconfig: Path | None) -> list[Path]:
     return [default] if default.is_file() else []
 
 
-def _load_files(files: Sequence[Path], name: str | None) -> Access:
+def _load_files(files: Sequence[Path], name: str | None) -> ClusterAccess:
     named = os.pathsep.join(map(str, files))
     try:
         return access_of(choose_context(files, name))
@@ -81,8 +81,8 @@ def _load_files(files: Sequence[Path], name: str | None) -> Access:
         ) from None
 
 
-def access_of(context: Context) -> Access:
-    """Return the access that a context gives. Raises Unusable, and what `MALFORMED` lists."""
+def access_of(context: KubeContext) -> ClusterAccess:
+    """Return the access of a context. Raises Unusable, and the exceptions in `MALFORMED`."""
     cluster = context.cluster
     server = cluster.text("server")
     if server is None:
@@ -100,7 +100,7 @@ def access_of(context: Context) -> Access:
                 certificate=credentials.certificate,
                 key=credentials.key,
             )
-    return Access(
+    return ClusterAccess(
         server=server.rstrip("/"),
         namespace=context.namespace,
         authorization=credentials.authorization,
@@ -108,4 +108,5 @@ def access_of(context: Context) -> Access:
         tls_server_name=cluster.text("tls-server-name"),
         proxy=cluster.text("proxy-url"),
         lifetime=credentials.lifetime,
+        presents_certificate=credentials.certificate is not None,
     )

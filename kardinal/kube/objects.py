@@ -1,4 +1,4 @@
-"""The answers of an API server besides objects: pages of a list, lines of a watch, the types of a patch."""
+"""The answers of an API server besides objects: pages of a list and lines of a watch; and the types of a patch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ObjectList", "PatchType", "WatchEvent"]
 
 @dataclass(frozen=True, slots=True)
 class ObjectList:
-    """One page of a collection, or all of it when `continue_token` is None."""
+    """One page of a collection, or the whole collection if `continue_token` is None."""
 
     items: list[JsonObject]
     resource_version: str
@@ -21,7 +21,7 @@ class ObjectList:
 
 
 class WatchEvent(NamedTuple):
-    """One line of a watch: ADDED, MODIFIED, DELETED or BOOKMARK. ERROR lines are raised, never yielded."""
+    """One line of a watch: ADDED, MODIFIED, DELETED or BOOKMARK. An ERROR line is raised as an exception instead."""
 
     type: str
     object: JsonObject

@@ -1,7 +1,7 @@
-"""Users whose credentials come from another program or an identity provider, by kubernetes_asyncio.
+"""Users whose credentials come from another program or an identity provider, through kubernetes_asyncio.
 
-Importing that library takes a third of a second and 40 MB, so it is imported here alone, and only once such a user is
-met. It runs on the thread that loads a configuration, on a loop of its own.
+Importing that library takes a third of a second and 40 MB, so it is imported only here, and only for such a user. It
+runs on the thread that loads a configuration, on an event loop of its own.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["DEADLINE", "ask_provider", "run_plugin"]
 Answer = TypeVar("Answer")
 
 DEADLINE = 60.0
-"""Seconds in which a plugin or a provider must answer; it is a TimeoutError otherwise."""
+"""The time in seconds in which a plugin or a provider must answer; otherwise TimeoutError is raised."""
 
 
 def run_plugin(settings: object) -> dict[str, str]:
-    """Run the plugin of the setting `exec`, and return settings to use in its place: a token, a client certificate."""
+    """Run the plugin of the setting `exec`, and return the settings that replace it: a token, a client certificate."""
     from kubernetes_asyncio.config.exec_provider import ExecProvider  # noqa: PLC0415 - see above
     from kubernetes_asyncio.config.kube_config import ConfigNode  # noqa: PLC0415
 
@@ -43,7 +43,7 @@ def run_plugin(settings: object) -> dict[str, str]:
 
 
 def ask_provider(user: Mapping[str, Any]) -> str | None:
-    """Return the Authorization header that the auth-provider of a user, gcp or oidc, yields."""
+    """Return the Authorization header from the auth-provider of a user, which is gcp or oidc."""
     from kubernetes_asyncio.client import Configuration  # noqa: PLC0415 - see above
     from kubernetes_asyncio.config.kube_config import KubeConfigLoader  # noqa: PLC0415
 
@@ -74,5 +74,6 @@ def _complete(work: Coroutine[Any, Any, Answer]) -> Answer:
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             return runner.run(bounded())
     except ConfigException as error:
-        # What the library says of a plugin names the problem; its other messages may quote the user, token included.
+        # Messages of the library about a plugin name the problem; its other messages may quote the user, with the
+        # token.
         raise Unusable(str(error) if str(error).startswith("exec:") else "an entry is incomplete") from None

@@ -1,8 +1,8 @@
-"""Does an object match a selector? The server decides that; this is for guessing what it will decide.
+"""Evaluate selectors on an object, to predict the decision of the server.
 
-A write that leads out of an informer's selector never comes back through its watch, so a writer that waits for its own
-writes must know which ones to wait for. Label selectors follow the grammar of the API; field
-selectors are compared by path.
+A write that takes an object out of an informer's selector never comes back through its watch, so a writer that waits
+for its own writes must know for which of them to wait. Label selectors follow the grammar of the API; field selectors
+are compared by path.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["matches"]
 # Commas separate requirements except inside the parentheses of a set.
 SEPARATOR = re.compile(r",(?![^(]*\))")
 SET = re.compile(r"^(?P<key>[^\s!=]+)\s+(?P<not>not)?in\s*\((?P<values>[^)]*)\)$")
-EQUALITY = re.compile(r"^(?P<key>[^\s!=]+)\s*(?P<operator>!=|==|=)\s*(?P<value>.*)$")
+EQUALITY = re.compile(r"^(?P<key>[^\s!=]+)\s*(?P<operator>!=|==|=)\s*+(?P<value>.*)$")
 
 
 def matches(obj: JsonObject, *, labels: str | None = None, fields: str | None = None) -> bool:
-    """Return whether `obj` satisfies both selectors; an absent selector is satisfied by everything."""
+    """Return whether `obj` satisfies both selectors; every object satisfies an absent selector."""
     present: dict[str, str] = obj["metadata"].get("labels") or {}
     return all(_label_holds(term, present) for term in _terms(labels)) and all(
         _field_holds(term, obj) for term in _terms(fields)

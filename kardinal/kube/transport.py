@@ -1,10 +1,10 @@
-"""One HTTP session to one API server: deadlines, retries, credentials, errors.
+"""One HTTP session with one API server: deadlines, retries, credentials, errors.
 
-Every request but a watch ends within `REQUEST_DEADLINE` seconds, its retries included. Retried is only what is safe:
-an answer 429 or 5xx that says Retry-After (the server asks for it, whatever the verb), a GET whose connection broke,
-and once, with fresh credentials, an answer 401. A write whose connection broke is never repeated: it may have
-happened, and the reconciler that sees the world again knows better. Waits between retries use real time, because
-virtual time stands still while a request is in flight.
+Every request except a watch ends within `REQUEST_DEADLINE` seconds, including its retries. Only safe requests are
+retried: after an answer 429 or 5xx with Retry-After, for any verb, because the server asks for it; after a broken
+connection, if the verb is GET; and once, with fresh credentials, after a 401. A write is not repeated after a broken
+connection, because it may have happened: the reconciler reads the present state and decides again. Waits between
+retries use real time, because virtual time stands still while a request is in flight.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ import orjson
 from yarl import URL
 
 from kardinal.bounded import OverLimit
+from kardinal.bounded.connections import BoundedConnector
 from kardinal.kube.backoff import Backoff
 from kardinal.kube.bounds import HUB, Bounds, Decoded, decode_body, read_body
-from kardinal.kube.connection import Access, Connection
+from kardinal.kube.connection import ClusterAccess, Connection
 from kardinal.kube.errors import (
     ERROR_LIMITS,
     ApiError,
@@ -38,7 +39,7 @@ __all__ = ["Transport"]
 
 REQUEST_DEADLINE = 30.0
 CONNECT_TIMEOUT = 10.0
-# API servers send a bookmark every 60 s: a longer silence is a dead connection.
+# API servers send a bookmark every 60 s, so a longer silence means a dead connection.
 WATCH_SILENCE = 75.0
 MAX_TRIES = 10
 RECONNECT = Backoff(base=0.05, cap=1.0, jitter=0.5)
@@ -49,7 +50,7 @@ Observer = Callable[[str, int], None]
 
 
 class Transport:
-    """Sends requests; knows nothing of what they mean."""
+    """Send HTTP requests; the meaning of the requests belongs to `Client`."""
 
     def __init__(
         self, connection: Connection, *, user_agent: str, sleep: Sleep = asyncio.sleep, bounds: Bounds = HUB
@@ -61,7 +62,7 @@ class Transport:
         self._sleep = sleep
         self._headers = {
             "Accept": "application/json",
-            # Compressing gains nothing on a loopback or a cluster network and costs both sides time.
+            # On a loopback or a cluster network, compression costs both sides time and gains nothing.
             "Accept-Encoding": "identity",
             "User-Agent": user_agent,
         }
@@ -70,13 +71,13 @@ class Transport:
 
     async def __aenter__(self) -> Self:
         self._session = self._new_session(MAX_CONNECTIONS)
-        # Each watch keeps a connection of its own: with those of requests, many watches would leave none for these.
+        # Watches have a pool of their own; in a shared pool, many watches would leave no connection for requests.
         self._streams = self._new_session(0)
         return self
 
     def _new_session(self, limit: int) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=limit),
+            connector=BoundedConnector(limit=limit),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=self._headers,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
@@ -100,7 +101,7 @@ class Transport:
         body: object = None,
         content_type: str = "application/json",
     ) -> Decoded:
-        """Send, retry what may be retried, decode; the value is an object."""
+        """Send a request, retry it where that is safe, and decode the answer, which is a JSON object."""
         data = None if body is None else orjson.dumps(body)
         deadline = asyncio.timeout(REQUEST_DEADLINE)
         self.in_flight += 1
@@ -114,7 +115,7 @@ class Transport:
 
     @asynccontextmanager
     async def stream(self, path: str, *, query: Mapping[str, str]) -> AsyncIterator[aiohttp.StreamReader]:
-        """Open a long answer. Nothing but a 401 is retried: who streams knows where to resume."""
+        """Open a long answer. Only a 401 is retried here, because the caller knows from where to resume."""
         url = self._url(path, query)
         access = await self.connection.access()
         try:
@@ -124,7 +125,7 @@ class Transport:
         try:
             yield response.content
         finally:
-            # Not released to the pool: the next watch opens anew and may land on another server.
+            # The connection is not returned to the pool, so the next watch may reach another server.
             response.close()
 
     async def _with_retries(
@@ -153,13 +154,15 @@ class Transport:
                 await self._pause(error, RECONNECT.delay(tries - 1), deadline)
 
     async def _pause(self, error: Exception, seconds: float, deadline: asyncio.Timeout) -> None:
-        """Wait before the next try, unless the deadline would come first: then the error says more than a timeout."""
+        """Wait before the next try; if the deadline would pass, raise `error`, which says more than a timeout."""
         ends = deadline.when()
         if ends is not None and asyncio.get_running_loop().time() + seconds >= ends:
             raise error
         await self._sleep(seconds)
 
-    async def _once(self, method: str, url: URL, data: bytes | None, content_type: str, access: Access) -> Decoded:
+    async def _once(
+        self, method: str, url: URL, data: bytes | None, content_type: str, access: ClusterAccess
+    ) -> Decoded:
         headers = _authorization(access)
         if data is not None:
             headers["Content-Type"] = content_type
@@ -187,7 +190,7 @@ class Transport:
             raise ConnectionFailed(f"{method} {url.path}: the answer has more than {self.bounds.answer.size:,} bytes")
         return await self._decode(method, url, body)
 
-    async def _open_stream(self, url: URL, access: Access) -> aiohttp.ClientResponse:
+    async def _open_stream(self, url: URL, access: ClusterAccess) -> aiohttp.ClientResponse:
         try:
             async with asyncio.timeout(WATCH_SILENCE):
                 response = await _opened(self._streams).get(
@@ -242,22 +245,22 @@ def _opened(session: aiohttp.ClientSession | None) -> aiohttp.ClientSession:
 
 
 def _asks_to_retry(error: ApiError) -> bool:
-    # A revision the server does not have will not appear within a request: who lists falls back to the newest.
+    # The server will not reach an unknown revision within a request; the caller of a list then asks for the newest one.
     return (
         error.retry_after is not None and (error.status == 429 or error.status >= 500) and not error.revision_too_large
     )
 
 
 def _broke(cause: BaseException | None) -> bool:
-    """Return whether a connection broke under a request; one that was refused did not."""
+    """Return whether a connection broke during a request. A refused connection did not."""
     broken = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, aiohttp.ClientOSError, ConnectionResetError)
     return isinstance(cause, broken) and not isinstance(cause, aiohttp.ClientConnectorError)
 
 
-def _authorization(access: Access) -> dict[str, str]:
+def _authorization(access: ClusterAccess) -> dict[str, str]:
     return {} if access.authorization is None else {"Authorization": access.authorization}
 
 
 def _said(error: BaseException) -> str:
-    """Return the words of an error, without the object that aiohttp prints for how it would have spoken TLS."""
-    return re.sub(r" ssl:(<[^>]*>|\S+)", "", str(error)) or type(error).__name__
+    """Return the message of an error, without the TLS object that aiohttp adds to it."""
+    return re.sub(r" ssl:(<[^<>]*+>|\S+)", "", str(error)) or type(error).__name__

@@ -1,10 +1,10 @@
-"""One watch request: bytes in, events out.
+"""Read one watch: bytes in, events out.
 
-A watch is a sequence of JSON lines that the network cuts wherever it likes, and a line can be larger than any read
-buffer. The splitter keeps the pieces of an unfinished line in a list, so that a line of a megabyte is joined once and
-not copied with every chunk. Failures arrive in three ways: an HTTP error (raised by the transport), a broken
-connection, and an ERROR line inside an HTTP 200. All become exceptions of the same tree; the end of the iteration
-means that the server closed the stream in an orderly way and that nothing was lost. A line has a greatest length.
+A watch is a sequence of JSON lines that the network splits anywhere, and a line can be larger than any read buffer. The
+splitter keeps the pieces of an unfinished line in a list, so that a line of a megabyte is joined once instead of being
+copied with every chunk. There are three kinds of failures: an HTTP error, which the transport raises; a broken
+connection; and an ERROR line inside an HTTP 200. All become exceptions of the same tree. The iteration ends without an
+exception only if the server closed the stream properly and nothing was lost. The length of a line is limited.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["LineSplitter", "WatchStream"]
 
 
 class LineSplitter:
-    """Cuts a stream of chunks into lines of at most `limit` bytes and one chunk."""
+    """Split a stream of chunks into lines of at most `limit` bytes plus one chunk."""
 
     def __init__(self, limit: int = HUB.event.size) -> None:
         self._limit = limit
@@ -31,7 +31,7 @@ class LineSplitter:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that `chunk` completes, without their ends. Raises `OverLimit`."""
+        """Return the lines that `chunk` completes, without line ends. Raises `OverLimit`."""
         lines = chunk.split(b"\n")
         rest = lines.pop()
         self._size = len(rest) if lines else self._size + len(rest)
@@ -46,12 +46,12 @@ class LineSplitter:
 
     @property
     def unfinished(self) -> bool:
-        """Return whether a stream that ends here was cut in the middle of a line."""
+        """Return whether a stream that ends now was cut in the middle of a line."""
         return bool(self._pieces)
 
 
 class WatchStream:
-    """The events of one watch, in the server's order. Iterating suspends only when nothing has arrived."""
+    """The events of one watch, in the server's order. The iteration suspends only if no event has arrived."""
 
     def __init__(
         self, content: aiohttp.StreamReader, *, path: str, bounds: Bounds, allowance: Allowance | None = None
@@ -90,7 +90,8 @@ class WatchStream:
     async def _decode(self, line: bytes) -> WatchEvent:
         try:
             event, memory = await decode_body(line, self._bounds.event, trusted=self._bounds.trusted)
-            kind, payload = event["type"], event["object"]
+            kind = event["type"]
+            payload = event["object"]
             if not self._bounds.trusted and kind != "ERROR":
                 checked_object(payload, named=kind != "BOOKMARK")
         except OverLimit as error:

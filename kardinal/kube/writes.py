@@ -1,9 +1,9 @@
-"""Record the writes of a piece of work, so that its next run can wait to read them back.
+"""Record the writes of a reconcile, so that the next reconcile can wait to read them back.
 
-A cache lags behind the server by a few milliseconds, and a reconciler that runs in that gap sees a world without its
-own last write. The client notes every write in the log that is open in the calling context, if there is one; a
-context variable carries it through awaits and child tasks without anybody passing it on. What the log is for stands
-in `kardinal.runtime.consistency`.
+A cache is a few milliseconds behind the server, and a reconciler that runs in this gap does not see its own last write.
+The client notes every write in the log that is open in the calling context, if there is one. The log is a context
+variable, so it follows awaits and child tasks without being passed as an argument. `kardinal.runtime.consistency` uses
+the log.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Write", "note_delete", "note_write", "recorded_writes"]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write the server confirmed: the object it left and its revision, or neither when the object is gone."""
+    """One confirmed write: the resulting object and its revision; both are None if the object is gone."""
 
     resource: ResourceType
     namespace: str
@@ -35,7 +35,7 @@ _log: ContextVar[list[Write] | None] = ContextVar("kardinal_writes", default=Non
 
 @contextmanager
 def recorded_writes() -> Iterator[list[Write]]:
-    """Collect the writes made inside the block, by this task and by those it starts."""
+    """Collect the writes inside the block, made by this task and by tasks that it starts."""
     log: list[Write] = []
     token = _log.set(log)
     try:
@@ -45,13 +45,13 @@ def recorded_writes() -> Iterator[list[Write]]:
 
 
 def note_write(resource: ResourceType, written: JsonObject) -> None:
-    """Note what the server answered to a create, replace, patch or apply."""
+    """Note the server's answer to a create, replace, patch or apply."""
     log = _log.get()
     if log is None or written.get("kind") != resource.kind:
         return
     metadata = written["metadata"]
     revision = metadata.get("resourceVersion", "")
-    # The answer to the removal of the last finalizer still carries the old revision: what follows is a deletion.
+    # The answer to the removal of the last finalizer has the old revision, although the object is then deleted.
     gone = "deletionTimestamp" in metadata and not metadata.get("finalizers")
     if gone or revision.isdecimal():
         log.append(

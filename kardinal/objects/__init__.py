@@ -4,7 +4,6 @@ Imports nothing of ours and no pydantic, so that a room which only moves objects
 """
 
 from kardinal.objects.kinds import (
-    BUNDLE,
     CONFIG_MAP,
     CRON_JOB,
     CUSTOM_RESOURCE_DEFINITION,
@@ -15,17 +14,12 @@ from kardinal.objects.kinds import (
     GRAPH_REVISION,
     JOB,
     LEASE,
-    METRIC_CHECK,
     NAMESPACE,
-    PIPELINE,
     POD,
-    POLICY_GATE,
-    PROMOTION_STEP,
     REPLICA_SET,
     SECRET,
     SERVICE_ACCOUNT,
     STATEFUL_SET,
-    SUBSCRIPTION,
     NodeKind,
     NodeState,
 )
@@ -33,7 +27,6 @@ from kardinal.objects.references import Key, Owner, controller_of, key_of, label
 from kardinal.objects.resource_type import JsonObject, ResourceType
 
 __all__ = [
-    "BUNDLE",
     "CONFIG_MAP",
     "CRON_JOB",
     "CUSTOM_RESOURCE_DEFINITION",
@@ -44,17 +37,12 @@ __all__ = [
     "GRAPH_REVISION",
     "JOB",
     "LEASE",
-    "METRIC_CHECK",
     "NAMESPACE",
-    "PIPELINE",
     "POD",
-    "POLICY_GATE",
-    "PROMOTION_STEP",
     "REPLICA_SET",
     "SECRET",
     "SERVICE_ACCOUNT",
     "STATEFUL_SET",
-    "SUBSCRIPTION",
     "JsonObject",
     "Key",
     "NodeKind",

@@ -14,11 +14,11 @@ __all__ = ["MESSAGE_LIMIT", "Truth", "find_condition", "format_time", "set_condi
 Truth = Literal["True", "False", "Unknown"]
 
 MESSAGE_LIMIT = 1024
-"""Characters of a condition message that are kept."""
+"""The most characters of a condition message; the rest is cut."""
 
 
 def format_time(moment: datetime) -> str:
-    """Return RFC 3339 in UTC; the fraction is written only when there is one."""
+    """Return the moment by RFC 3339 in UTC, such as `2026-03-03T14:30:15Z`; a fraction only if there is one."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -37,7 +37,7 @@ def set_condition(
     now: datetime,
     observed_generation: int | None = None,
 ) -> list[JsonObject]:
-    """Return the conditions with `type_` set; `lastTransitionTime` moves only when its status does."""
+    """Return the conditions with the one of `type_` set; its `lastTransitionTime` changes only with its `status`."""
     kept = list(conditions)
     before = find_condition({"conditions": kept}, type_)
     unchanged = before is not None and before.get("status") == status

@@ -1,16 +1,17 @@
 """The root of every error that kardinal reports.
 
-What is decided about an error is data that it carries, so that no caller keeps a list of types:
+Callers decide by the attributes of an error, so that none of them keeps a list of error types:
 
     transient      another attempt may succeed without a change of the resources
     field          the field its author has to change, such as `git.url`; empty where no field is at fault
-    remedy         what to do about it
+    remedy         an instruction for the reader, such as "create the branch"
     retry_after    seconds that the other side asked to wait
-    attempts       how often it is tried at most where it is transient; None leaves it to the caller
-    blocked        where it is transient: only a person can mend it, outside of the resources, such as in a Secret
+    attempts       the most attempts at a transient error; None leaves the number to the caller
+    blocked        transient, but only a person can mend the cause, outside of the resources, such as in a Secret
 
-The trees below it: `kardinal.kube.errors`, `kardinal.git.errors`, `kardinal.scm.errors`, `kardinal.runtime.errors`,
-`kardinal.translation.errors`, `kardinal_agent.errors`, `kardinal.api.repository_url`.
+The trees below it: `kardinal.kube.errors`, `kardinal.processes.errors`, `kardinal.git.errors`, `kardinal.scm.errors`,
+`kardinal.runtime.errors`, `kardinal.promotion.translation.errors`, `kardinal.promotion.views.missing`,
+`kardinal_agent.errors`, `kardinal.tree.repository_url`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["KardinalError"]
 
 
 class KardinalError(Exception):
-    """A failure with what its reader can do about it."""
+    """A failure, with a remedy for its reader."""
 
     transient: bool = False
     field: str = ""

@@ -1,8 +1,4 @@
-"""The kinds that kardinal reads or writes: built-in ones, those of the Graph engine, and its own.
-
-They stand here and not beside their models because the engine imports no model, and a command that prints a list should
-not pay for one: importing the models takes a third of its time.
-"""
+"""The built-in kinds that kardinal reads or writes, and those of the Graph engine."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from typing import Literal
 from kardinal.objects.resource_type import ResourceType
 
 __all__ = [
-    "BUNDLE",
     "CONFIG_MAP",
     "CRON_JOB",
     "CUSTOM_RESOURCE_DEFINITION",
@@ -22,17 +17,12 @@ __all__ = [
     "GRAPH_REVISION",
     "JOB",
     "LEASE",
-    "METRIC_CHECK",
     "NAMESPACE",
-    "PIPELINE",
     "POD",
-    "POLICY_GATE",
-    "PROMOTION_STEP",
     "REPLICA_SET",
     "SECRET",
     "SERVICE_ACCOUNT",
     "STATEFUL_SET",
-    "SUBSCRIPTION",
     "NodeKind",
     "NodeState",
 ]
@@ -54,12 +44,6 @@ CUSTOM_RESOURCE_DEFINITION = ResourceType(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
 
-BUNDLE = ResourceType("kardinal.io", "v1alpha1", "Bundle", "bundles")
-PIPELINE = ResourceType("kardinal.io", "v1alpha1", "Pipeline", "pipelines")
-POLICY_GATE = ResourceType("kardinal.io", "v1alpha1", "PolicyGate", "policygates")
-PROMOTION_STEP = ResourceType("kardinal.io", "v1alpha1", "PromotionStep", "promotionsteps")
-METRIC_CHECK = ResourceType("kardinal.io", "v1alpha1", "MetricCheck", "metricchecks")
-SUBSCRIPTION = ResourceType("kardinal.io", "v1alpha1", "Subscription", "subscriptions")
 
 GRAPH = ResourceType("experimental.kro.run", "v1alpha1", "Graph", "graphs")
 GRAPH_REVISION = ResourceType("experimental.kro.run", "v1alpha1", "GraphRevision", "graphrevisions")

@@ -1,7 +1,7 @@
-"""Bounded names: what the names and label values that kardinal generates have in common.
+"""Bounded names: the common form of the names and label values that kardinal generates.
 
-A name that would pass 63 characters is cut and ends in eight hex digits of a hash of the whole, which keeps two long
-names apart.
+A name of more than 63 characters is cut and ends in eight hex digits of a hash of the whole name, so that two long
+names with the same beginning differ.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 __all__ = ["NAME_LIMIT", "bounded", "long_hash", "short_hash"]
 
 NAME_LIMIT = 63
-"""Characters of a DNS label and of a label value."""
+"""The most characters of a DNS label and of a label value."""
 
 
 def short_hash(text: str) -> str:
@@ -21,12 +21,12 @@ def short_hash(text: str) -> str:
 
 
 def long_hash(text: str) -> str:
-    """Return 26 letters and digits with 128 bits of a hash of `text`: no one finds a second text for them."""
+    """Return 128 bits of a hash of `text` as 26 letters and digits; no second text with the same hash can be found."""
     return base64.b32encode(hashlib.sha256(text.encode()).digest()[:16]).decode().rstrip("=").lower()
 
 
 def bounded(name: str) -> str:
-    """Return `name` where it fits into a label value, else cut and closed with its hash."""
+    """Return `name` if it fits into a label value, otherwise its beginning with a hash of the whole name."""
     if len(name) <= NAME_LIMIT:
         return name
     return f"{name[: NAME_LIMIT - 9].rstrip('-._')}-{short_hash(name)}"

@@ -24,7 +24,7 @@ class Key(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """The object that an owner reference names, in the namespace of what it owns."""
+    """The owner that an owner reference names; it is in the namespace of the owned object."""
 
     name: str
     uid: str
@@ -42,7 +42,7 @@ def labels_of(obj: JsonObject) -> Mapping[str, str]:
 
 
 def controller_of(obj: JsonObject, resource: ResourceType) -> Owner | None:
-    """Return the object of that kind that controls `obj` by owner reference; None where there is none."""
+    """Return name and uid of the controlling owner of `obj`; None if it has none of the kind `resource`."""
     for reference in obj["metadata"].get("ownerReferences") or ():
         if reference.get("controller") is True:
             group = str(reference.get("apiVersion", "")).rpartition("/")[0]

@@ -1,7 +1,7 @@
-"""The shape of an object as it travels, and where a kind of object lives on an API server.
+"""The type of an object as plain JSON, and the URL paths of a kind on an API server.
 
-Objects stay plain dictionaries: a store of ten thousand pydantic models costs seconds of event loop and twice the
-memory, and most of them are never looked into. Models are built where a reconciler reads its own kind.
+Objects stay plain dictionaries: a store of ten thousand pydantic models costs seconds of the event loop and twice the
+memory, and most of the objects are never read. A model is built when a reconciler reads an object of its own kind.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ _NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def cut(text: str, limit: int) -> str:
-    """Return `text`, at most `limit` characters of it; an ellipsis says where something is missing."""
+    """Return at most `limit` characters of `text`; a text that was cut ends in an ellipsis."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

@@ -1,7 +1,18 @@
-"""controller-runtime for asyncio, on top of `kardinal.kube`. It knows no custom resource.
+"""A controller runtime for asyncio, on top of `kardinal.kube`. It knows no custom resource.
 
-A module is imported when a name of its is first used: a program that needs a clock or a log does not load controllers,
-metrics and a client.
+    manager = Manager(client, clock=clock, name="example")
+    pods = manager.informer(POD)
+    manager.controller("pods", reconciler, [Watch(pods)])
+    await manager.run()
+manager, controller, sources, predicates   the parts of a program, and the events that cause a reconcile
+informer, reflector, store, dynamic        cached copies of collections
+queue, rotation, retry, rate, consistency  the order of keys, retries, and waiting for own writes
+status, recorder, finalizers, timers       writing status, Kubernetes Events and finalizers; waits
+http, listener, connections, scrapes, metrics   probes, metrics and limits on connections
+process, logging, descriptors, addresses   command line options, the log, file descriptors
+
+A module is imported when one of its names is first used, so that a program that needs only a log does not load
+controllers, metrics and a client.
 """
 
 from __future__ import annotations
@@ -10,13 +21,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kardinal.runtime.clock import Clock, SystemClock, Timer
     from kardinal.runtime.controller import Controller, Reconciler, Result
     from kardinal.runtime.dynamic import DynamicInformers, Handle
     from kardinal.runtime.errors import GraceExceeded, RuntimeFailure, SyncTimeout, TerminalError, UndeclaredInformer
-    from kardinal.runtime.informer import Change, Event, Informer, Outage
+    from kardinal.runtime.informer import ChangeKind, Event, Informer, Outage
     from kardinal.runtime.labels import BoundedLabels
     from kardinal.runtime.manager import Manager, Runnable
+    from kardinal.runtime.memory import KeyMemory
     from kardinal.runtime.recorder import EventRecorder, ResourceRef
     from kardinal.runtime.retry import Backoff
     from kardinal.runtime.sources import Channel, Mapper, Source, Watch, to_owner, to_self
@@ -25,9 +36,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Backoff",
     "BoundedLabels",
-    "Change",
+    "ChangeKind",
     "Channel",
-    "Clock",
     "Controller",
     "DynamicInformers",
     "Event",
@@ -35,6 +45,7 @@ __all__ = [
     "GraceExceeded",
     "Handle",
     "Informer",
+    "KeyMemory",
     "Manager",
     "Mapper",
     "Outage",
@@ -46,9 +57,7 @@ __all__ = [
     "Source",
     "StatusWriter",
     "SyncTimeout",
-    "SystemClock",
     "TerminalError",
-    "Timer",
     "UndeclaredInformer",
     "Watch",
     "to_owner",
@@ -56,13 +65,13 @@ __all__ = [
 ]
 
 _MODULES = {
-    "clock": "Clock SystemClock Timer",
     "controller": "Controller Reconciler Result",
     "dynamic": "DynamicInformers Handle",
     "errors": "GraceExceeded RuntimeFailure SyncTimeout TerminalError UndeclaredInformer",
-    "informer": "Change Event Informer Outage",
+    "informer": "ChangeKind Event Informer Outage",
     "labels": "BoundedLabels",
     "manager": "Manager Runnable",
+    "memory": "KeyMemory",
     "recorder": "EventRecorder ResourceRef",
     "retry": "Backoff",
     "sources": "Channel Mapper Source Watch to_owner to_self",

@@ -1,4 +1,4 @@
-"""Addresses to listen on, as command lines give them, and those of clients."""
+"""Addresses to listen on, as given on command lines, and addresses of clients."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import ipaddress
 __all__ = ["network_of", "split_address"]
 
 IPV6_NETWORK = 64
-"""Bits of an IPv6 address that count as one address: one machine has the rest for itself."""
+"""The prefix length of an IPv6 network that counts as one address, because one machine has the whole network."""
 
 
 def split_address(address: str) -> tuple[str | None, int]:
-    """`host:port`, `[v6]:port` or `:port`, which means every interface."""
+    """Split `host:port`, `[v6]:port` or `:port`, which means every interface. Raises ValueError."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ValueError(f"{address!r} is no address: write host:port, or :port for every interface")
@@ -19,7 +19,7 @@ def split_address(address: str) -> tuple[str | None, int]:
 
 
 def network_of(address: str | None) -> str:
-    """Return what counts as the address of a client: of IPv6, its network."""
+    """Return the address by which a client is counted: for IPv6, its network."""
     try:
         parsed = ipaddress.ip_address((address or "").partition("%")[0])
     except ValueError:

@@ -1,13 +1,13 @@
-"""The connections of one listener: how many it has, and how long a client may keep it waiting.
+"""The connections of one listener: their number, and the times that a client may take.
 
-Each connection takes a descriptor of the process, which the client of the API server, Git and the probes need as well,
-and a stranger opens them at no cost. So a listener has a number of connections of its own. Where they are all taken,
-the one that waits longest for its client gives way to the new one: for a head, for the rest of a body, or for the
-answer to be read. Where none waits, the new one is closed.
+Each connection takes a file descriptor of the process, which the client of the API server, Git and the probes need as
+well, and anyone can open connections at no cost. So each listener has its own limit. If the limit is reached, the
+connection that has waited longest for its client is closed in favour of the new one: it waits for a head, for the rest
+of a body, or for the answer to be read. If no connection waits for its client, the new one is closed.
 
 A head must be complete within `HEAD_SECONDS` and `HEAD_BYTES`, an idle connection is closed after `IDLE_SECONDS`, and
-an answer must be read within `ANSWER_SECONDS`. A request that comes before the answer to the one ahead of it ends the
-connection.
+an answer must be read within `ANSWER_SECONDS`. Whatever arrives before the previous request is answered, another
+request or bytes beyond the length of a body, ends the connection.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 from aiohttp import StreamReader, web
+from aiohttp.web_protocol import RequestHandler
 
 from kardinal.bounded import ForeignBytes, mebibytes
 from kardinal.runtime.addresses import network_of
@@ -25,12 +26,12 @@ from kardinal.runtime.addresses import network_of
 __all__ = ["IDLE_SECONDS", "Connections"]
 
 HEAD_SECONDS = 15.0
-"""Seconds for the head of a request, from its first byte, or from the start of the connection."""
+"""The time in seconds for the head of a request, from its first byte, or from the start of the connection."""
 HEAD_BYTES = 32 * 1024
 IDLE_SECONDS = 120.0
-"""Seconds between two requests. Ingresses keep connections for 60 to 90 s and must be the ones to let go."""
+"""The time in seconds between two requests. Ingresses keep connections for 60 to 90 s and should close them first."""
 ANSWER_SECONDS = 30.0
-"""Seconds for a client to take what is being sent to it."""
+"""The time in seconds for a client to read the data that is sent to it."""
 
 FOREIGN = ForeignBytes(
     "heads of requests",
@@ -39,7 +40,7 @@ FOREIGN = ForeignBytes(
     unpacked="not compressed",
     structure="flat",
     time=f"{HEAD_SECONDS:.0f} s; {IDLE_SECONDS:.0f} s between requests; {ANSWER_SECONDS:.0f} s to read an answer",
-    held="256 connections of the webhook, 64 of probes, 64 of metrics",
+    held="256 connections of the webhook, 512 of the page, 64 of probes, 64 of metrics",
     decoded="event loop",
     tests=(
         "attacks/test_connections.py::test_a_head_without_an_end_is_not_taken_whole",
@@ -47,31 +48,33 @@ FOREIGN = ForeignBytes(
     ),
 )
 
+_PIECE = 16 * 1024
+"""The most bytes that are parsed at once before the result is checked; an error about a head quotes as many."""
 _END_OF_HEAD = b"\r\n\r\n"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Connections:
-    """The connections of a listener: at most `most` at once, and `per_address` of one address (0: any number).
+    """The connections of a listener: at most `most`, and at most `per_address` from one address (0: no limit).
 
-    Each is served by a protocol that `guarded` was given. `watched` is the outermost middleware of the application.
+    `guarded` wraps the protocol of each connection. `watched` is the outermost middleware of the application.
     """
 
     def __init__(self, *, most: int, per_address: int = 0) -> None:
         self._most = most
         self._per_address = per_address
-        # By how long each has been waiting for its client, or working.
+        # In the order in which they began to wait for their client, or to work.
         self._open: OrderedDict[asyncio.BaseTransport, _Connection] = OrderedDict()
         self._addresses: Counter[str] = Counter()
 
-    def guarded(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
-        """Return the protocol of a new connection that `protocol` is to serve."""
+    def guarded(self, protocol: RequestHandler) -> asyncio.Protocol:
+        """Return the guarded protocol for a new connection that `protocol` will serve."""
         return _Connection(self, protocol)
 
     @web.middleware
     async def watched(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Note that a head has arrived, and that its answer is being sent."""
+        """Note the arrival of a head, and the start of its answer."""
         connection = self._open.get(request.transport) if request.transport is not None else None
         if connection is None:
             return await handler(request)
@@ -82,7 +85,7 @@ class Connections:
             connection.end()
 
     def admit(self, connection: _Connection, transport: asyncio.Transport) -> bool:
-        """Return whether there is room for a connection, or one gave way to it."""
+        """Return whether there is room for a connection, closing another one if necessary."""
         address = connection.address
         if self._per_address and self._addresses[address] >= self._per_address and not self._make_room(address):
             return False
@@ -106,7 +109,7 @@ class Connections:
             self._open.move_to_end(transport)
 
     def _make_room(self, address: str | None) -> bool:
-        """Close the connection that has been waiting for its client for the longest time, of one address if given."""
+        """Close the connection that has waited longest for its client, of `address` if given."""
         for connection in self._open.values():
             if connection.is_waiting and address in (None, connection.address):
                 connection.abort()
@@ -117,7 +120,7 @@ class Connections:
 class _Connection(asyncio.Protocol):
     """A connection, and the protocol that serves it."""
 
-    def __init__(self, connections: Connections, inner: asyncio.Protocol) -> None:
+    def __init__(self, connections: Connections, inner: RequestHandler) -> None:
         self._connections = connections
         self._inner = inner
         self._transport: asyncio.Transport | None = None
@@ -131,12 +134,12 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether the client has to do something next."""
+        """Return whether the client has to act next."""
         return not self._working or not self._has_body
 
     @property
     def _has_body(self) -> bool:
-        """Return whether the last request has arrived whole."""
+        """Return whether the body of the last request has arrived completely."""
         return self._body is None or self._body.is_eof()
 
     def begin(self, request: web.Request) -> None:
@@ -147,7 +150,7 @@ class _Connection(asyncio.Protocol):
         self._wait_for_client(None)
 
     def end(self) -> None:
-        """Note that the answer is made; what the client does next is to read it, and to ask again."""
+        """Note that the answer is complete; the client must read it, and may then send the next request."""
         self._working = False
         self._idle = True
         self._wait_for_client(IDLE_SECONDS)
@@ -165,7 +168,7 @@ class _Connection(asyncio.Protocol):
             stream.abort()
             return
         self._transport = stream
-        # Every byte that the client has not taken counts as an answer that is not read.
+        # Without a buffer, every byte that the client has not read counts as an unread answer.
         stream.set_write_buffer_limits(high=0)
         self._inner.connection_made(stream)
         self._wait_for_client(HEAD_SECONDS)
@@ -179,18 +182,27 @@ class _Connection(asyncio.Protocol):
                 timer.cancel()
         self._inner.connection_lost(exc)
         if self._body is not None and not self._body.is_eof():
-            # A server that waits for the rest of a body, to let its answer be read, is not told that none will come.
+            # Otherwise a handler that waits for the rest of the body would not learn that it will not come.
             self._body.feed_eof()
 
     def data_received(self, data: bytes) -> None:
-        # The rest of a body is taken even if it was answered early, or the client would not get to read the answer.
-        if self._has_body and (self._working or not self._is_head(data)):
-            self.abort()
-            return
-        self._inner.data_received(data)
+        for start in range(0, len(data), _PIECE):
+            if not self._take(data[start : start + _PIECE]):
+                self.abort()
+                return
 
-    def eof_received(self) -> bool | None:
-        return self._inner.eof_received()
+    def _take(self, data: bytes) -> bool:
+        """Parse data of the client, and return whether the client may send more."""
+        # The rest of a body is read even if the request was answered early, because the client must be able to read the
+        # answer.
+        if self._has_body and (self._working or not self._is_head(data)):
+            return False
+        self._inner.data_received(data)
+        # An error of the parser is queued like a request, and each further piece of data would add another error.
+        return len(self._inner._messages) + self._working <= 1
+
+    def eof_received(self) -> None:
+        self._inner.eof_received()
 
     def pause_writing(self) -> None:
         self._inner.pause_writing()
@@ -203,7 +215,7 @@ class _Connection(asyncio.Protocol):
         self._inner.resume_writing()
 
     def _is_head(self, data: bytes) -> bool:
-        """Return whether what came between requests may be a head, and give its first byte a time to end."""
+        """Return whether data between requests may be a head, and start the time limit at its first byte."""
         if self._idle:
             self._idle = False
             self._wait_for_client(HEAD_SECONDS)

@@ -1,13 +1,13 @@
-"""Read your own writes: a reconcile that follows a write sees at least that write.
+"""Read your own writes: a reconcile sees at least the writes of the reconcile before it.
 
-A reconciler reads from caches that lag behind the server. Without care, its second run meets a world in which its
-first write has not happened and repeats it. So after each run the writes it made are kept as *expectations* of the
-informers that will show them, and the next run of the same key waits until they do.
+A reconciler reads from caches that are behind the server. Without precautions, its second run would not see the writes
+of its first, and would repeat them. So the writes of each run are kept as *expectations* of the informers that will
+show them, and the next run of the same key waits for them.
 
-An informer meets an expectation when it has seen that revision or a later one (never by equality: between the write
-and the wait others may write, and the removal of a last finalizer answers with the old revision), or when the object
-is gone where it should be. Writes that no informer will ever show are not waited for, and nothing is waited for
-longer than five seconds of real time: then the run proceeds and a metric says so.
+An informer meets an expectation when it has seen that revision or a later one, or when the object is gone as expected.
+Revisions are not compared for equality: other clients may write in between, and the removal of the last finalizer
+returns the old revision. A write that no informer will show is not waited for. The wait ends after five seconds of real
+time at most; then the reconcile runs anyway, and a metric counts it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Expectation:
-    """The state that one informer has to reach. `revision` is None when the object should be gone."""
+    """The state that one informer has to reach. `revision` is None if the object should be gone."""
 
     informer: Informer
     key: Key
@@ -64,7 +64,7 @@ class Consistency:
         self._expectations: dict[Key, list[_Expectation]] = {}
 
     def note(self, key: Key, writes: Iterable[Write]) -> None:
-        """Return the run of `key` made these writes."""
+        """Remember the writes that the run of `key` made."""
         expectations = [
             expectation for write in writes for expectation in self._expectations_of(write) if not expectation.met()
         ]
@@ -72,7 +72,7 @@ class Consistency:
             self._expectations[key] = expectations
 
     async def wait(self, key: Key) -> None:
-        """Suspend until the writes of the last run of `key` are visible, within reason."""
+        """Suspend until the writes of the last run of `key` are visible, or the patience is over."""
         expectations = [each for each in self._expectations.pop(key, ()) if not each.met()]
         if not expectations:
             return
@@ -95,7 +95,7 @@ class Consistency:
 
 
 def _will_show(informer: Informer, write: Write) -> bool:
-    """Return whether the watch of `informer` will carry the write: because it holds the object, or because it will."""
+    """Return whether the watch of `informer` will show the write: it has the object already, or selects it."""
     if informer.namespace is not None and informer.namespace != write.namespace:
         return False
     if informer.get(write.namespace, write.name) is not None:

@@ -1,13 +1,13 @@
-"""A controller: keys from its sources, one reconcile per key at a time, errors that wait longer each time.
+"""A controller: keys from its sources, one reconcile per key at a time, and growing waits after errors.
 
-The loop owns everything that every reconciler would otherwise get wrong: never two runs of one key at once, back-off
-per key, a deadline, its own writes visible before the next run, log lines that say whose they are. A reconciler is a
-function from a key to a `Result`; it is called again whenever anything it watches changes, so the pending timer of
-`requeue_after` may be replaced by an event at any time and every run must say anew when it wants the next.
+The loop handles the problems that are the same for every reconciler: never two runs of one key at the same time,
+back-off per key, a deadline, own writes visible before the next run, and log lines with the key. A reconciler is a
+function from a key to a `Result`. It is called again whenever an object that it watches changes. So an event may
+replace the pending timer of `requeue_after` at any time, and every run must return again when the next one is due.
 
-Exceptions decide what follows. `TerminalError` is reported and forgotten. Anything else is tried again; an exception
-of Python itself (a KeyError, an AttributeError) is a bug and counted as such, and the worker lives on. Cancellation
-belongs to the manager that stops the controller: any other CancelledError of a reconcile is an error like others.
+Exceptions decide about the next run. `TerminalError` is reported and not retried. Any other exception is retried. A
+built-in exception of Python (a KeyError, an AttributeError) is a bug and counted as such, but the worker goes on. The
+manager cancels the workers to stop the controller; any other CancelledError in a reconcile is treated as an error.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from typing import Protocol
 import structlog
 from structlog.contextvars import bound_contextvars
 
+from kardinal.clock import Clock
 from kardinal.kube import Backoff, Conflict, recorded_writes
 from kardinal.objects import Key
-from kardinal.runtime.clock import Clock
 from kardinal.runtime.consistency import Consistency
 from kardinal.runtime.errors import TerminalError
 from kardinal.runtime.logging import describe
+from kardinal.runtime.memory import KeyMemory
 from kardinal.runtime.metrics import ControllerMetrics
 from kardinal.runtime.queue import PriorityQueue, WorkItem
 from kardinal.runtime.retry import Failures
@@ -40,20 +41,20 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a reconcile ended well: done, or done until `requeue_after` from now."""
+    """The result of a successful reconcile. With `requeue_after`, the key is reconciled again after that time."""
 
     requeue_after: timedelta | None = None
-    priority: int | None = None  # of the next run; None keeps the one this run had
+    priority: int | None = None  # of the next run; None keeps the priority of this run
 
 
 class Reconciler(Protocol):
-    """Makes the world look as the object of `key` says, or the next step of it."""
+    """Bring the cluster, or one step of it, to the state that the object of `key` describes."""
 
     async def reconcile(self, key: Key) -> Result: ...
 
 
 class Controller:
-    """Runs one reconciler with a bounded number of workers."""
+    """Run one reconciler with a fixed number of workers."""
 
     def __init__(
         self,
@@ -67,6 +68,7 @@ class Controller:
         concurrency: int,
         backoff: Backoff,
         deadline: float = RECONCILE_DEADLINE,
+        memory: KeyMemory | None = None,
     ) -> None:
         self.name = name
         self.queue = queue
@@ -76,15 +78,16 @@ class Controller:
         self._clock = clock
         self._concurrency = concurrency
         self._deadline = deadline
+        self._memory = memory
         self._failures: Failures[Key] = Failures(backoff)
 
     @property
     def idle(self) -> bool:
-        """Nothing is ready and nothing is being worked on; delayed keys do not count."""
+        """Return whether no key is ready or being worked on; delayed keys do not count."""
         return not self.queue and not self.queue.processing
 
     async def run(self) -> None:
-        """Work until the queue is shut down and every run under way has ended."""
+        """Work until the queue is shut down and every current run has ended."""
         async with asyncio.TaskGroup() as workers:
             for number in range(self._concurrency):
                 workers.create_task(self._work(), name=f"{self.name} worker {number}")
@@ -95,7 +98,7 @@ class Controller:
                 await self._run(item)
             finally:
                 self.queue.done(item.key)
-            # A reconcile that never waits would keep everyone else from the loop.
+            # A reconcile without any await would keep all other tasks from the event loop.
             await asyncio.sleep(0)
 
     async def _run(self, item: WorkItem) -> None:
@@ -114,12 +117,15 @@ class Controller:
                         outcome = await self._reconcile(item)
                     finally:
                         self._consistency.note(key, writes)
+                        if self._memory is not None:
+                            self._memory.drop_if_gone(key)
             finally:
                 metrics.active_workers.dec()
             took = self._clock.monotonic() - started
             metrics.durations.observe(took)
             metrics.work_durations.observe(took)
             metrics.results[outcome].inc()
+            log.debug("reconciled", result=outcome, seconds=round(took, 3))
 
     async def _reconcile(self, item: WorkItem) -> str:
         deadline = asyncio.timeout(self._deadline)
@@ -156,7 +162,7 @@ class Controller:
             self._metrics.panics.inc()
             log.error("reconcile failed by a bug", retry_in=round(delay, 3), **describe(error))
         elif isinstance(error, Conflict):
-            # Another writer was first; the next run sees its write. Nothing for a person to do.
+            # Another client wrote first, and the next run sees its write. No person has to act.
             log.debug("reconcile met a conflict", error=str(error))
         else:
             log.warning("reconcile failed", error=str(error) or type(error).__name__, retry_in=round(delay, 3))
@@ -165,5 +171,5 @@ class Controller:
 
 
 def _is_bug(error: BaseException) -> bool:
-    """Return whether an exception is one that Python raises for a bug; those of the system are failures."""
+    """Return whether Python raises this exception for a bug. An OSError is a failure instead."""
     return type(error).__module__ == "builtins" and not isinstance(error, OSError)

@@ -1,4 +1,4 @@
-"""Descriptors of the process: as many as it may have, and a part of them that no listener takes."""
+"""File descriptors of the process: raise their limit, and reserve a part that no listener uses."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from contextlib import suppress
 __all__ = ["raise_limit", "share"]
 
 MOST = 65_536
-"""Descriptors that the limit is raised to, where it may be."""
+"""The limit on descriptors that the process tries to set."""
 RESERVED = 256
-"""Descriptors for requests to the API server, Git, renderers, and what is accepted at once before it is counted."""
+"""Descriptors for requests to the API server, Git, renderers, and accepted connections before they are counted."""
 LEAST = 33
-"""Connections of a listener in a process that has hardly any descriptors."""
+"""The minimum number of connections of a listener, even if the process has few descriptors."""
 
 
 def raise_limit() -> None:
-    """Raise the soft limit of descriptors as far as the hard one allows."""
+    """Raise the soft limit on descriptors as far as the hard limit allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return
-    # macOS has a further limit, of the kernel, which is not told here.
+    # macOS has another limit, in the kernel, which cannot be read here.
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def share(most: int) -> int:
-    """Return how many of `most` connections a listener has room for, when others have as many."""
+    """Return how many of `most` connections a listener may have if two more listeners have the same share."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return most

@@ -1,12 +1,13 @@
-"""Start informers at work, and stop them when their objects are not looked at any more.
+"""Start informers at run time, and stop them when their objects are no longer read.
 
-What a program always needs is declared before its start (`Manager.informer`). What it looks at depends on its work
-otherwise: one object for the minutes of a rollout, of a kind that may not even be served yet. Such a watch is opened,
-shared by everyone who asks for the same, and ended a little after the last of them has closed theirs, because work of
-the same kind tends to come back soon.
+The informers that a program always needs are declared before its start (`Manager.informer`). Other objects are needed
+only for a while: for example one object during a rollout, whose kind may not even be served yet. Such a watch is
+opened, shared by all callers that ask for the same objects, and ended a little after the last caller has closed its
+handle, because the next promotion tends to ask for the same objects again.
 
-A handle answers from what was read. It also says why nothing can be read: the kind is not served, or not allowed, or
-the server is gone. All of that may change, so the collection is tried again with growing pauses and the handle tells.
+A handle answers from the objects read so far. It also reports why objects cannot be read: the kind is not served,
+access is not allowed, or the server is unreachable. Since each of these can change, the informer retries with growing
+waits.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from kardinal.clock import Clock, Timer
 from kardinal.kube import Client
 from kardinal.objects import JsonObject, ResourceType
-from kardinal.runtime.clock import Clock, Timer
 from kardinal.runtime.informer import Event, Informer, Outage, Projection
 from kardinal.runtime.metrics import InformerMetrics, Metrics
-from kardinal.runtime.reflector import Scope
+from kardinal.runtime.reflector import WatchScope
 
 __all__ = ["LINGER", "DynamicInformers", "Handle"]
 
 LINGER = 30.0
-"""Seconds for which a watch goes on after the last look."""
+"""The time in seconds for which a watch goes on after its last handle is closed."""
 
 Changed = Callable[[], None]
 
 
 class Handle:
-    """A view of the objects of some scopes; `close` it when they need not be watched any more."""
+    """A view of the objects in some scopes. Close it with `close` when they need not be watched any more."""
 
     def __init__(self, shares: Sequence[_Share], changed: Changed) -> None:
         self._shares = shares
@@ -41,12 +42,12 @@ class Handle:
 
     @property
     def synced(self) -> bool:
-        """Return whether everything has been read once."""
+        """Return whether all scopes have been read once."""
         return all(share.informer.synced for share in self._shares)
 
     @property
     def outage(self) -> Outage | None:
-        """Return why something is not followed now; None while all is."""
+        """The reason why a scope is currently not followed; None if all are followed."""
         return next((found for share in self._shares if (found := share.informer.outage) is not None), None)
 
     def get(self, namespace: str | None, name: str) -> JsonObject | None:
@@ -57,19 +58,19 @@ class Handle:
         return [obj for share in self._shares for obj in share.informer.list()]
 
     async def wait_read(self) -> None:
-        """Suspend until everything has been read once, or it is known why something cannot be."""
+        """Suspend until every scope has been read once, or the reason is known why it cannot be read."""
         for share in self._shares:
             await share.read.wait()
 
     def close(self) -> None:
-        """Look no more; closing twice is harmless."""
+        """Close the handle; closing it twice is harmless."""
         for share in self._shares:
             share.leave(self)
         self._shares = ()
 
 
 class DynamicInformers:
-    """The informers of one API server that come and go."""
+    """The informers of one API server that are started and stopped at run time."""
 
     def __init__(
         self,
@@ -85,12 +86,12 @@ class DynamicInformers:
         self._metrics = metrics
         self._ended = ended
         self._linger = linger
-        self._shares: dict[tuple[Scope, Projection | None], _Share] = {}
+        self._shares: dict[tuple[WatchScope, Projection | None], _Share] = {}
         self._stopped: set[asyncio.Task[None]] = set()
 
     @property
     def informers(self) -> Sequence[Informer]:
-        """Return those that run."""
+        """The informers that are running."""
         return [share.informer for share in self._shares.values()]
 
     def open(
@@ -103,12 +104,12 @@ class DynamicInformers:
         projection: Projection | None = None,
         changed: Changed,
     ) -> Handle:
-        """Watch objects; `changed` is called at every change of them, and of whether they can be read."""
-        scopes = [Scope(resource, namespace, labels, fields) for namespace in dict.fromkeys(namespaces)]
+        """Watch objects. `changed` is called when an object changes, and when objects become readable or unreadable."""
+        scopes = [WatchScope(resource, namespace, labels, fields) for namespace in dict.fromkeys(namespaces)]
         return Handle([self._share(scope, projection) for scope in scopes], changed)
 
     def of(self, client: Client) -> DynamicInformers:
-        """Return informers of another API server, with the same clock and figures; the caller closes them."""
+        """Return informers of another API server, with the same clock and metrics; the caller must close them."""
         return DynamicInformers(
             client, clock=self._clock, metrics=self._metrics, ended=self._ended, linger=self._linger
         )
@@ -119,13 +120,13 @@ class DynamicInformers:
             share.stop()
         await asyncio.gather(*self._stopped, return_exceptions=True)
 
-    def _share(self, scope: Scope, projection: Projection | None) -> _Share:
+    def _share(self, scope: WatchScope, projection: Projection | None) -> _Share:
         key = (scope, projection)
         if key not in self._shares:
             self._shares[key] = self._start(key)
         return self._shares[key]
 
-    def _start(self, key: tuple[Scope, Projection | None]) -> _Share:
+    def _start(self, key: tuple[WatchScope, Projection | None]) -> _Share:
         scope, projection = key
         metrics = self._metrics.informer(scope.resource.kind)
 
@@ -141,16 +142,16 @@ class DynamicInformers:
         informer.on_event(share.heard)
         return share
 
-    def _end(self, key: tuple[Scope, Projection | None]) -> None:
+    def _end(self, key: tuple[WatchScope, Projection | None]) -> None:
         share = self._shares.pop(key)
-        # Kept until it is over: a task without a reference may be collected before its end.
+        # Kept until it has ended, because a task without a reference may be garbage-collected before.
         self._stopped.add(share.task)
         share.task.add_done_callback(self._stopped.discard)
 
 
 @dataclass(eq=False)
 class _Share:
-    """One informer, the handles on it, and when it ends after the last of them."""
+    """One informer, the handles that use it, and the timer that ends it after the last handle is closed."""
 
     informer: Informer
     task: asyncio.Task[None]
@@ -186,7 +187,7 @@ class _Share:
             self._tell()
 
     def moved(self) -> None:
-        """Tell that there is something to see, or why there is not."""
+        """Notify the handles that the objects can be read now, or that it is known why they cannot."""
         self.read.set()
         self._tell()
 

@@ -1,10 +1,10 @@
 """The errors of the runtime itself.
 
 RuntimeFailure
-├── TerminalError       raised by a reconciler: trying again will not help
-├── SyncTimeout         a cache did not become complete; names its kind
+├── TerminalError       raised by a reconciler: retrying will not help
+├── SyncTimeout         a cache did not become complete; the message names its kind
 ├── UndeclaredInformer  a kind is read that was not declared before the start
-└── GraceExceeded       something did not stop in time; names it
+└── GraceExceeded       a part of the program did not stop in time; the message names it
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ __all__ = ["GraceExceeded", "RuntimeFailure", "SyncTimeout", "TerminalError", "U
 
 
 class RuntimeFailure(KardinalError):
-    """Anything the runtime itself reports."""
+    """Any error of the runtime itself."""
 
 
 class TerminalError(RuntimeFailure):
-    """A reconcile failed in a way that only a change of the object can mend: it is reported and not retried."""
+    """A reconcile failed and only a change of the object can help: the error is reported and not retried."""
 
 
 class SyncTimeout(RuntimeFailure):
-    """The state of a kind could not be read in time."""
+    """The objects of a kind could not be read in time."""
 
 
 class UndeclaredInformer(RuntimeFailure):
-    """Caches are declared before the start, so that permissions and memory are known."""
+    """An informer was not declared before the start, when permissions and memory of the program are decided."""
 
 
 class GraceExceeded(RuntimeFailure):
-    """Stopping took longer than it may."""
+    """The program took longer to stop than it may."""

@@ -1,59 +1,57 @@
-"""Finalizers: one that is added stays until the same program takes it off, and those of others are kept.
+"""Finalizers: add and remove the program's own, and keep those of other programs.
 
-The resource version is sent along, so that a finalizer that another writer adds or removes meanwhile is not lost: such
-a write is refused with `Conflict`, and the next run sees what there is.
+Each write contains the resourceVersion, so that a finalizer that another client adds or removes at the same time is not
+lost: the write is refused with `Conflict`, and the next run sees the present state.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from kardinal.clock import Clock
 from kardinal.kube import Client, NotFound
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
-from kardinal.runtime.clock import Clock
+from kardinal.runtime.memory import KeyMemory
+from kardinal.runtime.timers import remaining
 
 __all__ = ["Patience", "add_finalizer", "has_finalizer", "is_being_deleted", "remove_finalizer"]
 
-_INSTANT = 0.001
-"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
-
 
 class Patience:
-    """How long is left to objects, each since this process has noticed it, by a clock that cannot be set.
+    """The time left for each object, counted from the moment at which this process first saw it.
 
-    Times that an API server writes are its own: by the clock of another machine they may be an hour ago.
+    It uses the monotonic clock. Timestamps of an API server come from another machine, whose clock may differ by an
+    hour.
     """
 
-    def __init__(self, patience: timedelta, *, clock: Clock) -> None:
+    def __init__(self, patience: timedelta, *, clock: Clock, memory: KeyMemory) -> None:
         self._patience = patience
         self._clock = clock
-        self._noticed: dict[Key, tuple[str, float]] = {}
+        self._noticed: dict[Key, tuple[str, float]] = memory.map()
 
     def left(self, obj: JsonObject) -> timedelta:
-        """Return how long is left to an object; nothing once the time is over."""
-        key, uid, now = key_of(obj), obj["metadata"]["uid"], self._clock.monotonic()
+        """Return the time left for an object; zero when the time is over."""
+        key = key_of(obj)
+        uid = obj["metadata"]["uid"]
+        now = self._clock.monotonic()
         if self._noticed.get(key, ("", now))[0] != uid:
             self._noticed[key] = (uid, now)
         left = self._patience.total_seconds() - (now - self._noticed[key][1])
-        return timedelta(seconds=left) if left > _INSTANT else timedelta()
-
-    def forget(self, key: Key) -> None:
-        """Forget an object that is gone."""
-        self._noticed.pop(key, None)
+        return remaining(left)
 
 
 def has_finalizer(obj: JsonObject, finalizer: str) -> bool:
-    """Return whether an object is kept by `finalizer`."""
+    """Return whether an object has `finalizer`."""
     return finalizer in (obj["metadata"].get("finalizers") or ())
 
 
 def is_being_deleted(obj: JsonObject) -> bool:
-    """Return whether an object is only kept by its finalizers."""
+    """Return whether an object is being deleted and exists only because of its finalizers."""
     return "deletionTimestamp" in obj["metadata"]
 
 
 async def add_finalizer(client: Client, resource: ResourceType, obj: JsonObject, finalizer: str) -> JsonObject | None:
-    """Return the object with the finalizer; None where it is gone or being deleted, when none may be added."""
+    """Return the object with the finalizer; None if it is gone or being deleted, when adding one is not allowed."""
     if is_being_deleted(obj):
         return None
     if has_finalizer(obj, finalizer):
@@ -65,7 +63,7 @@ async def add_finalizer(client: Client, resource: ResourceType, obj: JsonObject,
 
 
 async def remove_finalizer(client: Client, resource: ResourceType, obj: JsonObject, finalizer: str) -> None:
-    """Take the finalizer off, where the object has it and is there."""
+    """Remove the finalizer, if the object exists and has it."""
     if not has_finalizer(obj, finalizer):
         return
     try:

@@ -1,20 +1,23 @@
-"""/healthz, /readyz and /metrics.
+"""Serve /healthz, /readyz and /metrics.
 
-They answer before anything else runs, because a process that is still reading its caches is healthy and not yet ready,
-and a deployment that waits for it must be able to see the difference. `?verbose` lists the checks, a failing answer
-always does, and `?exclude=` leaves some out. A check is a function that returns what is wrong, or None. Metrics are for
-those whom `ScrapeAccess` lets in.
+They answer before anything else runs, because a process that is still reading its caches is healthy but not ready, and
+a Deployment must see the difference. `?verbose` lists the checks, which a failing answer always does, and
+`?exclude=caches` leaves out a check. A check is a function that returns a problem, or None. Metrics are only for
+clients that `ScrapeAccess` admits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from kardinal.runtime.listener import Listener
 from kardinal.runtime.metrics import Metrics
+from kardinal.runtime.routes import HttpRoute, RouteGroup, add_routes, unauthenticated
 from kardinal.runtime.scrapes import ScrapeAccess
 
 __all__ = ["Check", "ProbeServer"]
@@ -22,13 +25,13 @@ __all__ = ["Check", "ProbeServer"]
 Check = Callable[[], str | None]
 
 CONNECTIONS = 64
-"""Connections of probes, and as many of metrics where these have an address of their own."""
+"""The most connections of probes, and as many for metrics if these have an address of their own."""
 
 
 class ProbeServer:
-    """Serves probes at one address and metrics at the same or another one; None serves nothing.
+    """Serve probes at one address and metrics at the same or another one; None means that they are not served.
 
-    Without `scrape_access` everyone may read the metrics.
+    Without `scrape_access`, everyone may read the metrics.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class ProbeServer:
         self.urls: dict[str, str] = {}
 
     async def start(self) -> None:
-        """Listen; the URLs are known from then on."""
+        """Start listening; afterwards `urls` is filled."""
         shared = self._addresses["probes"] == self._addresses["metrics"]
         for role, address in self._addresses.items():
             if address is None or (shared and role == "metrics"):
@@ -64,22 +67,37 @@ class ProbeServer:
 
     async def _listen(self, address: str, *, probes: bool, metrics: bool) -> str:
         application = web.Application()
-        if probes:
-            application.router.add_get("/healthz", self._healthz)
-            application.router.add_get("/readyz", self._readyz)
-            application.router.add_get("/readyz/{check}", self._readyz)
-        if metrics:
-            application.router.add_get("/metrics", self._scrape)
+        groups: list[RouteGroup[Any]] = [*([self._probes()] if probes else []), *([self._scrapes()] if metrics else [])]
+        add_routes(application.router, groups)
         listener = Listener(most=CONNECTIONS)
         self._listeners.append(listener)
         return await listener.start(application, address)
 
-    async def _healthz(self, _: web.Request) -> web.Response:
-        # That this line is reached says that the loop turns.
+    def _probes(self) -> RouteGroup[None]:
+        return RouteGroup(
+            (
+                HttpRoute("GET", "/healthz", self._healthz),
+                HttpRoute("GET", "/readyz", self._readyz),
+                HttpRoute("GET", "/readyz/{check}", self._readyz),
+            ),
+            unauthenticated,
+        )
+
+    def _scrapes(self) -> RouteGroup[None]:
+        return RouteGroup((HttpRoute("GET", "/metrics", self._scrape),), self._scraper)
+
+    @asynccontextmanager
+    async def _scraper(self, request: web.Request) -> AsyncIterator[None]:
+        if self._scrape_access is not None:
+            await self._scrape_access.check(request)
+        yield
+
+    async def _healthz(self, _: web.Request, __: None) -> web.Response:
+        # Reaching this line proves that the event loop is running.
         await self._metrics.measure_loop_lag()
         return web.Response(text="ok")
 
-    async def _readyz(self, request: web.Request) -> web.Response:
+    async def _readyz(self, request: web.Request, _: None) -> web.Response:
         checks = dict(self._ready_checks)
         if wanted := request.match_info.get("check"):
             if wanted not in checks:
@@ -95,9 +113,7 @@ class ProbeServer:
         lines.append("readyz check failed" if failed else "readyz check passed")
         return web.Response(status=500 if failed else 200, text="\n".join(lines) + "\n")
 
-    async def _scrape(self, request: web.Request) -> web.Response:
-        if self._scrape_access is not None:
-            await self._scrape_access.check(request)
+    async def _scrape(self, _: web.Request, __: None) -> web.Response:
         await self._metrics.measure_loop_lag()
         body = generate_latest(self._metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})

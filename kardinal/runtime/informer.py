@@ -1,11 +1,11 @@
 """A live, indexed copy of a collection, and the events of its changes.
 
-Decoding, storing and dispatching are one synchronous step: on a single thread that makes each change atomic, so a
-handler always finds the store in the state its event speaks of and no buffer stands between them that could grow. In
-return handlers must be quick; they map an object to keys and put those on a queue.
+Decoding, storing and dispatching are one synchronous step. On a single thread this makes each change atomic, so a
+handler always finds the store in the state of its event, and there is no buffer between them that could grow. In
+return, handlers must be fast: they map an object to keys and put those on a queue.
 
-Handlers get no bookmarks and no duplicates. An object that was deleted and made again while no watch ran is two
-events, never an update: the new one has another uid and owes nothing to the old.
+Handlers receive no bookmarks and no duplicates. An object that was deleted and created again while no watch ran causes
+two events, never an update, because the new object has another uid.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import NamedTuple
 
 import structlog
 
+from kardinal.clock import Clock
 from kardinal.kube import Client, KubeError
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
-from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import describe
 from kardinal.runtime.metrics import InformerMetrics
-from kardinal.runtime.reflector import Reflector, Scope
+from kardinal.runtime.reflector import Reflector, WatchScope
 from kardinal.runtime.store import IndexFunction, Store
 
-__all__ = ["Change", "Event", "Handler", "Informer", "Outage", "Projection"]
+__all__ = ["ChangeKind", "Event", "Handler", "Informer", "Outage", "Projection"]
 
 log = structlog.get_logger(__name__)
 
 
-class Change(StrEnum):
+class ChangeKind(StrEnum):
     """The kind of change of an object."""
 
     ADDED = "ADDED"
@@ -40,9 +40,12 @@ class Change(StrEnum):
 
 
 class Event(NamedTuple):
-    """One change. `initial`: it existed before we looked; `final_state_unknown`: a deletion noticed afterwards."""
+    """One change.
 
-    change: Change
+    `initial`: the object existed before the start; `final_state_unknown`: the deletion was noticed later.
+    """
+
+    change: ChangeKind
     key: Key
     old: JsonObject | None
     new: JsonObject | None
@@ -51,7 +54,7 @@ class Event(NamedTuple):
 
 
 class Outage(NamedTuple):
-    """Why a collection is not followed now, and since when."""
+    """The reason why a collection is currently not followed, and the start of the outage."""
 
     error: KubeError
     since: datetime
@@ -60,19 +63,20 @@ class Outage(NamedTuple):
 Handler = Callable[[Event], None]
 
 Projection = Callable[[JsonObject], JsonObject]
-"""Returns the part of an object that is kept; its name, namespace, uid and revision must be in it."""
+"""Returns the part of an object to keep, which must include its name, namespace, uid and resourceVersion."""
 
 
 class Informer:
-    """The shared copy of one scope, of each object what `projection` keeps. Objects must be treated as immutable.
+    """The shared copy of one scope. `projection` selects the part of each object to keep.
 
-    `on_state` is called when the copy is complete for the first time, and when an outage begins or ends.
+    Objects must be treated as immutable. `on_state` is called when the copy is complete for the first time, and when an
+    outage begins or ends.
     """
 
     def __init__(
         self,
         client: Client,
-        scope: Scope,
+        scope: WatchScope,
         *,
         clock: Clock,
         metrics: InformerMetrics,
@@ -111,67 +115,70 @@ class Informer:
 
     @property
     def synced(self) -> bool:
-        """Return whether the copy has been complete once and every handler has heard of it."""
+        """Return whether the copy has been complete once and every handler has received its events."""
         return self._synced.is_set()
 
     @property
     def backing_off(self) -> bool:
-        """Return whether the connection is lost and waits for its next try."""
+        """Return whether the connection is lost and waits before the next try."""
         return self._reflector.backing_off
 
     @property
     def outage(self) -> Outage | None:
-        """Return why the collection is not followed now; None while it is."""
+        """The reason why the collection is currently not followed; None if it is followed."""
         return self._outage
 
     @property
     def resource_version(self) -> str:
-        """The revision up to which everything in scope has been seen."""
+        """The revision up to which all changes in scope have been seen."""
         return self._resource_version
 
     def has_seen(self, revision: int) -> bool:
-        """Return whether everything up to `revision` has been seen."""
+        """Return whether all changes up to `revision` have been seen."""
         return self._resource_version.isdecimal() and int(self._resource_version) >= revision
 
     @property
     def revisions(self) -> dict[Key, str]:
-        """The revision of each object held."""
+        """The resourceVersion of each object in the store."""
         return {key: obj["metadata"]["resourceVersion"] for key, obj in self._store.items()}
 
     def get(self, namespace: str | None, name: str) -> JsonObject | None:
-        """Return the object of that name; the namespace of a cluster-scoped kind is ignored."""
+        """Return the object with this name; the namespace of a cluster-scoped kind is ignored."""
         return self._store.get(Key((namespace or "") if self.resource.namespaced else "", name))
 
     def by_index(self, name: str, value: str, *, limit: int | None = None) -> list[JsonObject]:
         return self._store.by_index(name, value, limit=limit)
 
     def filed(self, name: str, value: str) -> Reversible[JsonObject]:
-        """Return what `by_index` does, from either end and no further than it is walked, which must be at once."""
+        """Return the objects of `by_index` lazily and in either direction; iterate without awaiting in between."""
         return self._store.filed(name, value)
 
     def list(self, namespace: str | None = None) -> list[JsonObject]:
         return self._store.list(namespace)
 
     def index(self, name: str, function: IndexFunction) -> None:
-        """Make objects findable by the values of `function`."""
+        """Index objects by the values that `function` returns."""
         self._store.add_index(name, function)
 
     def on_event(self, handler: Handler) -> None:
-        """Call `handler` for every change. What is here already comes first, once, as initial additions."""
+        """Call `handler` for every change.
+
+        Objects that exist already are reported first, once, as initial additions.
+        """
         self._handlers.append(handler)
         if self.synced:
             for key, obj in list(self._store.items()):
-                self._call(handler, Event(Change.ADDED, key, None, obj, initial=True))
+                self._call(handler, Event(ChangeKind.ADDED, key, None, obj, initial=True))
 
     async def run(self) -> None:
-        """Keep the copy alive; ends only by cancellation."""
+        """Keep the copy up to date; ends only by cancellation."""
         await self._reflector.run()
 
     async def wait_synced(self) -> None:
         await self._synced.wait()
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Suspend until `condition` holds; it is looked at again whenever the copy has moved on."""
+        """Suspend until `condition` is true; it is evaluated again after every change of the copy."""
         if condition():
             return
         woken = asyncio.get_running_loop().create_future()
@@ -183,12 +190,12 @@ class Informer:
             self._waiters.remove(waiter)
 
     def replace(self, objects: dict[Key, JsonObject], revision: str) -> None:
-        """Take over a whole state and tell the differences; part of the reflector's `Sink`."""
+        """Replace the whole state and dispatch the differences; part of the reflector's `Sink`."""
         before = dict(self._store.items())
         events: list[Event] = []
         for key, old in before.items():
             if key not in objects:
-                events.append(Event(Change.DELETED, key, old, None, final_state_unknown=True))
+                events.append(Event(ChangeKind.DELETED, key, old, None, final_state_unknown=True))
         for key, new in objects.items():
             previous = before.get(key)
             if previous is not None and _revision(previous) == _revision(new):
@@ -207,15 +214,15 @@ class Informer:
         self._end_outage(news=first)
 
     def apply(self, change: str, obj: JsonObject) -> None:
-        """Take over one change; part of the reflector's `Sink`."""
+        """Apply one change; part of the reflector's `Sink`."""
         key = key_of(obj)
-        # Also when the object is unknown: a deletion carries the revision the next one is counted from.
+        # Also for an unknown object, because a deletion has the revision from which the next watch continues.
         self._resource_version = _revision(obj)
         self._metrics.progressed()
         old = self._store.get(key)
         if change == "DELETED":
             if self._store.remove(key) is not None:
-                self._dispatch(Event(Change.DELETED, key, self._kept(obj), None))
+                self._dispatch(Event(ChangeKind.DELETED, key, self._kept(obj), None))
         elif old is None or _revision(old) != _revision(obj):
             kept = self._kept(obj)
             self._store.put(key, kept)
@@ -224,7 +231,7 @@ class Informer:
         self._wake()
 
     def advance(self, revision: str) -> None:
-        """Move on without a change; part of the reflector's `Sink`."""
+        """Note a new revision without a change; part of the reflector's `Sink`."""
         self._resource_version = revision
         self._metrics.progressed()
         self._wake()
@@ -241,7 +248,8 @@ class Informer:
         self._end_outage()
 
     def _end_outage(self, *, news: bool = False) -> None:
-        ended, self._outage = self._outage is not None, None
+        ended = self._outage is not None
+        self._outage = None
         if (ended or news) and self._on_state is not None:
             self._on_state()
 
@@ -257,7 +265,7 @@ class Informer:
             log.error("an event handler failed", kind=self.resource.kind, key=str(event.key), **describe(error))
 
     def _kept(self, obj: JsonObject) -> JsonObject:
-        """Drop managedFields, which no reconciler reads and which is half of the memory, and what is not asked for."""
+        """Remove managedFields, which no reconciler reads and which take half the memory, and apply the projection."""
         obj["metadata"].pop("managedFields", None)
         return obj if self._projection is None else self._projection(obj)
 
@@ -269,13 +277,13 @@ class Informer:
 
 def _difference(key: Key, old: JsonObject | None, new: JsonObject, *, initial: bool) -> list[Event]:
     if old is None:
-        return [Event(Change.ADDED, key, None, new, initial=initial)]
+        return [Event(ChangeKind.ADDED, key, None, new, initial=initial)]
     if old["metadata"].get("uid") != new["metadata"].get("uid"):
         return [
-            Event(Change.DELETED, key, old, None, final_state_unknown=True),
-            Event(Change.ADDED, key, None, new),
+            Event(ChangeKind.DELETED, key, old, None, final_state_unknown=True),
+            Event(ChangeKind.ADDED, key, None, new),
         ]
-    return [Event(Change.UPDATED, key, old, new)]
+    return [Event(ChangeKind.UPDATED, key, old, new)]
 
 
 def _revision(obj: JsonObject) -> str:

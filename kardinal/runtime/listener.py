@@ -1,11 +1,14 @@
-"""A web application served at one address, within bounds on its connections and on the size of heads."""
+"""A web application at one address, with limits on its connections and on the size of heads."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import ssl
 from typing import cast
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from kardinal.runtime.addresses import split_address
 from kardinal.runtime.connections import IDLE_SECONDS, Connections
@@ -14,16 +17,27 @@ from kardinal.runtime.descriptors import share
 __all__ = ["Listener"]
 
 ACCEPTED_AT_ONCE = 0.5
-"""Part of its connections that a listener accepts at once: as many more may come before the first of them is read.
+"""The backlog of a listener, as a fraction of its connections. So many can arrive before the first is accepted.
 
-A client that finds this queue full tries again after a second, so a burst of deliveries should fit in.
+A client that finds the backlog full retries after a second, so a burst of deliveries should fit in.
 """
+HANDSHAKE_SECONDS = 5.0
+"""The time in seconds for the handshake of TLS, during which a connection does not count for the limits."""
 READ_BUFFER = 32 * 1024
-"""Bytes of a body that are taken before it is read: twice as many, for each connection."""
+"""The buffer in bytes for a body before it is read; each connection can use twice as much."""
+
+
+def _is_own(record: logging.LogRecord) -> bool:
+    """Return whether a line is not about bytes of a client that are no request, which it would quote."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+_log = logging.getLogger(__name__)
+_log.addFilter(_is_own)
 
 
 class Listener:
-    """Serves an application with at most `most` connections, of one address `per_address` (0: any number)."""
+    """Serve an application with at most `most` connections, and `per_address` from one address (0: no limit)."""
 
     def __init__(self, *, most: int, per_address: int = 0, shutdown_seconds: float = 1.0) -> None:
         self._most = most
@@ -32,16 +46,17 @@ class Listener:
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
 
-    async def start(self, app: web.Application, address: str) -> str:
-        """Listen on `address` (`host:port`, port 0 takes a free one) and return the URL."""
+    async def start(self, app: web.Application, address: str, *, tls: ssl.SSLContext | None = None) -> str:
+        """Listen on `address` (`host:port`, where port 0 takes a free one) and return the URL."""
         host, port = split_address(address)
         most = share(self._most)
         connections = Connections(most=most, per_address=self._per_address)
         app.middlewares.insert(0, connections.watched)
-        # Compressed bodies are left as they are: no client sends any, and a few bytes could become many.
+        # Compressed bodies are not unpacked: no client sends any, and a few bytes could become many.
         self._runner = web.AppRunner(
             app,
             access_log=None,
+            logger=_log,
             shutdown_timeout=self._shutdown_seconds,
             keepalive_timeout=IDLE_SECONDS,
             read_bufsize=READ_BUFFER,
@@ -51,10 +66,17 @@ class Listener:
         protocol = cast(web.Server, self._runner.server)
         loop = asyncio.get_running_loop()
         backlog = int(most * ACCEPTED_AT_ONCE)
-        self._server = await loop.create_server(lambda: connections.guarded(protocol()), host, port, backlog=backlog)
+        self._server = await loop.create_server(
+            lambda: connections.guarded(protocol()),
+            host,
+            port,
+            backlog=backlog,
+            ssl=tls,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS if tls is not None else None,
+        )
         bound = self._server.sockets[0].getsockname()
         name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-        return f"http://{name}:{bound[1]}"
+        return f"{'http' if tls is None else 'https'}://{name}:{bound[1]}"
 
     async def stop(self) -> None:
         if self._server is not None:

@@ -1,14 +1,14 @@
 """Log lines: JSON for machines, coloured columns for a person at a terminal.
 
-The handler of a request or a reconcile binds its subject to context variables once; every line written
-meanwhile carries it, also those of libraries. Values, not sentences, hold the facts, and secrets are never among
+The handler of a request or a reconcile binds its subject to context variables once. Every line written during it
+contains the subject, including lines of libraries. Facts are in fields, not in sentences, and secrets are never among
 them.
 
-A traceback names files, lines and functions but quotes no source: reading it would block the event loop at the very
-moment something is wrong.
+A traceback names files, lines and functions but quotes no source, because reading the source would block the event loop
+at the moment of a failure.
 
-structlog is imported by the first who logs, and told only then what lines look like: with what it brings along it takes
-as long as starting a server.
+structlog is imported and configured by the first caller that logs, because importing it takes as long as starting a
+server.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Form:
         return [_escape_text, structlog.dev.ConsoleRenderer(colors=self.stream.isatty())]
 
     def apply(self) -> None:
-        """Give our own lines this form."""
+        """Configure structlog with this form."""
         import structlog  # noqa: PLC0415
 
         structlog.configure(
@@ -71,7 +71,7 @@ class _Form:
 
 
 class _LibraryLines(logging.Formatter):
-    """The lines of libraries, in the same form."""
+    """Format the lines of libraries in the same form."""
 
     def __init__(self, form: _Form) -> None:
         super().__init__()
@@ -91,11 +91,11 @@ class _LibraryLines(logging.Formatter):
 
 
 _waiting: list[_Form] = []
-"""The form that was asked for before anybody logged; at most one."""
+"""The form that was configured before structlog was imported; at most one."""
 
 
 def configure(*, level: str = "info", stream: TextIO | None = None, json: bool | None = None) -> None:
-    """Set up the log of this process; `json` is decided by whether the stream is a terminal unless given."""
+    """Configure the log of this process. `json` defaults to False on a terminal and to True otherwise."""
     if level not in LEVELS:
         raise ValueError(f"{level!r} is no log level: use one of {', '.join(LEVELS)}")
     target = stream or sys.stderr
@@ -106,12 +106,12 @@ def configure(*, level: str = "info", stream: TextIO | None = None, json: bool |
         _apply()
     handler = logging.StreamHandler(target)
     handler.setFormatter(_LibraryLines(form))
-    # Libraries say little that helps below a warning.
+    # Lines of libraries below a warning are rarely helpful.
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
 
 
 def get_logger(name: str | None = None) -> FilteringBoundLogger:
-    """Return a logger that carries the context of its task."""
+    """Return a logger that adds the context variables of its task."""
     import structlog  # noqa: PLC0415
 
     _apply()
@@ -134,12 +134,12 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 def _escape_text(_: object, __: str, event: EventDict) -> EventDict:
-    """Show the control characters of what others wrote, such as the errors of hosts, to the person at the terminal."""
+    """Escape control characters in texts from other programs, such as errors of hosts, for the terminal."""
     return {key: escaped(value, kept="\n") if isinstance(value, str) else value for key, value in event.items()}
 
 
 def _describe_exception(_: object, __: str, event: EventDict) -> EventDict:
-    """Take the place of `exc_info`, which libraries and the standard library pass."""
+    """Replace `exc_info`, which libraries and the standard library pass, by the fields of `describe`."""
     info = event.pop("exc_info", None)
     if info is True:
         info = sys.exc_info()

@@ -1,14 +1,14 @@
-"""One program: its caches, controllers and helpers, started in an order that holds and stopped in reverse.
+"""One program: its caches, controllers and helpers, started in a fixed order and stopped in reverse.
 
-Probes answer first. Then caches are read, and only when all are complete do the other parts start, because a
-reconciler that runs on half a world deletes the other half. Stopping goes backwards: controllers hand out no more
-keys and finish what they have begun, then the helpers stop, then the recorder writes out what it was told, and at
-last caches and probes end. Runs under way have thirty seconds, and the helpers more after that, so that a push to a
-Git host can end: less than `terminationGracePeriodSeconds` of the pods.
+Probes start first. Then caches are read, and the other parts start only when all caches are complete, because a
+reconciler that sees only a part of the objects could delete the others. Stopping goes in reverse: controllers take no
+more keys and finish their current runs, then the helpers stop, then the recorder writes its pending Events, and finally
+caches and probes end. Current runs have thirty seconds, and the helpers more time after that, so that a push to a Git
+host can end; both together take less than `terminationGracePeriodSeconds` of the pods.
 
-The first failure of any part ends the program and is what `run` raises; what fails because of the stop is noise.
-Controllers and caches are declared before the start, so that the permissions a program needs and the memory it takes
-can be read from its composition root. What is looked at for a while only is opened at work (`dynamic`).
+The first failure of any part ends the program, and `run` raises it; failures caused by stopping are ignored.
+Controllers and caches are declared before the start, so that the composition root shows which permissions and how much
+memory a program needs. Only watches that are needed for a while are opened at run time (`dynamic`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from urllib.parse import urlsplit
 import structlog
 from prometheus_client import CollectorRegistry
 
+from kardinal.clock import Clock
 from kardinal.kube import Backoff, Client
 from kardinal.objects import ResourceType
-from kardinal.runtime.clock import Clock
 from kardinal.runtime.consistency import Consistency
 from kardinal.runtime.controller import Controller, Reconciler
 from kardinal.runtime.dynamic import DynamicInformers
@@ -33,10 +33,11 @@ from kardinal.runtime.errors import GraceExceeded, SyncTimeout, UndeclaredInform
 from kardinal.runtime.http import Check, ProbeServer
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.logging import describe
+from kardinal.runtime.memory import KeyMemory
 from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.queue import PriorityQueue
 from kardinal.runtime.recorder import EventRecorder
-from kardinal.runtime.reflector import Scope
+from kardinal.runtime.reflector import WatchScope
 from kardinal.runtime.scrapes import ScrapeAccess
 from kardinal.runtime.sources import Source
 from kardinal.runtime.status import StatusWriter
@@ -45,9 +46,9 @@ __all__ = ["Manager", "Runnable"]
 
 SYNC_SECONDS = 120.0
 GRACE_SECONDS = 30.0
-"""For the runs under way."""
+"""The time in seconds for current runs to end."""
 HELPERS_SECONDS = 70.0
-"""For the helpers, after that."""
+"""The time in seconds for the helpers to stop, after that."""
 WORKERS = 4
 ITEM_BACKOFF = Backoff(base=0.005, cap=1000.0, jitter=0.1)
 
@@ -63,7 +64,7 @@ class Runnable(Protocol):
 
 
 class Manager:
-    """Owns everything that runs."""
+    """Own all running parts of a program."""
 
     def __init__(
         self,
@@ -88,12 +89,12 @@ class Manager:
             controller=name,
             dropped=lambda reason: self._figures.events_dropped.labels(reason).inc(),
         )
-        self._informers: dict[Scope, Informer] = {}
+        self._informers: dict[WatchScope, Informer] = {}
         self._controllers: list[Controller] = []
         self._runnables: list[Runnable] = []
         self._started: list[Runnable] = []
         self.dynamic = DynamicInformers(client, clock=clock, metrics=self._figures, ended=self._ended)
-        """The informers that come and go with the work."""
+        """The informers that are started and stopped at run time."""
         self._checks: dict[str, Check] = {"caches": self._unsynced}
         self._server = ProbeServer(
             probe_address=probe_address,
@@ -113,26 +114,26 @@ class Manager:
 
     @property
     def metrics(self) -> CollectorRegistry:
-        """Return the registry of the program's own metrics."""
+        """The registry of the program's own metrics."""
         return self._figures.registry
 
     @property
     def informers(self) -> Sequence[Informer]:
-        """Return those that were declared, and those that run at the moment."""
+        """The declared informers, and the dynamic ones that are running."""
         return [*self._informers.values(), *self.dynamic.informers]
 
     @property
     def urls(self) -> dict[str, str]:
-        """Return the URLs of `probes` and `metrics` while they are served."""
+        """The URLs of `probes` and `metrics` while they are served."""
         return dict(self._server.urls)
 
     @property
     def idle(self) -> bool:
-        """No key is ready and none is being worked on; delayed keys do not count."""
+        """Return whether no key is ready or being worked on; delayed keys do not count."""
         return all(controller.idle for controller in self._controllers)
 
     def activity(self) -> list[str]:
-        """One line per controller that is not idle, for a person who wonders why."""
+        """Return one line per controller that is not idle, for diagnosis."""
         return [
             f"{each.name}: {len(each.queue)} ready, at work on {sorted(map(str, each.queue.processing))}"
             for each in self._controllers
@@ -147,8 +148,8 @@ class Manager:
         labels: str | None = None,
         fields: str | None = None,
     ) -> Informer:
-        """Return the shared informer of these objects: the same one for every caller with the same scope."""
-        scope = Scope(resource, namespace, labels, fields)
+        """Return the shared informer of these objects: the same informer for every caller with the same scope."""
+        scope = WatchScope(resource, namespace, labels, fields)
         if scope not in self._informers:
             if self._state != "declared":
                 raise UndeclaredInformer(f"{resource.kind}: informers are declared before the manager starts")
@@ -165,8 +166,12 @@ class Manager:
         *,
         concurrency: int = WORKERS,
         backoff: Backoff = ITEM_BACKOFF,
+        memory: KeyMemory | None = None,
     ) -> Controller:
-        """Declare a controller; its sources are attached at once, its workers start with the manager."""
+        """Declare a controller. Its sources are attached at once; its workers start with the manager.
+
+        `memory` is dropped for each object that a run finds gone, so the sources have to tell of deletions.
+        """
         self._only_before_start()
         queue = PriorityQueue(clock=self.clock, workers=concurrency)
         metrics = self._figures.controller(name, queue, concurrency=concurrency)
@@ -181,6 +186,7 @@ class Manager:
             clock=self.clock,
             concurrency=concurrency,
             backoff=backoff,
+            memory=memory,
         )
         for source in sources:
             source.attach(queue)
@@ -193,11 +199,14 @@ class Manager:
         self._runnables.append(runnable)
 
     def add_ready_check(self, name: str, check: Check) -> None:
-        """Let /readyz ask `check` too."""
+        """Add `check` to the checks of /readyz."""
         self._checks[name] = check
 
     async def start(self) -> None:
-        """Start everything; when it returns, caches are complete and controllers work. On failure nothing is left."""
+        """Start everything; on return, caches are complete and controllers work.
+
+        On failure all parts are stopped again.
+        """
         self._only_before_start()
         self._state = "running"
         try:
@@ -216,7 +225,7 @@ class Manager:
             raise
 
     async def stop(self) -> None:
-        """Stop everything, newest first, within its grace; at once when cancelled. Stopping twice is harmless."""
+        """Stop all parts within their grace, newest first; at once if cancelled. Stopping twice is harmless."""
         if self._state == "stopped":
             return
         self._state = "stopped"
@@ -240,7 +249,7 @@ class Manager:
             raise GraceExceeded(f"not stopped in time: {', '.join(late)}")
 
     async def run(self, stop_event: asyncio.Event | None = None) -> None:
-        """Run as a process does: until `stop_event`, SIGINT or SIGTERM, or the first failure, which is raised.
+        """Run as a process: until `stop_event`, SIGINT, SIGTERM, or the first failure, which is raised.
 
         A second signal stops at once.
         """
@@ -269,7 +278,7 @@ class Manager:
             await asyncio.wait((starting, stopped, failed), return_when=asyncio.FIRST_COMPLETED)
             if starting.done():
                 await starting
-                # The caches live as long as the process: a collection need not visit them each time.
+                # The caches live as long as the process, so garbage collections need not visit them each time.
                 gc.collect()
                 gc.freeze()
                 log.info("running", manager=self.name)
@@ -286,7 +295,7 @@ class Manager:
                     raise self._failure
 
     async def _sync(self) -> None:
-        """Wait until every cache is complete, or until one of them, or anything else, has failed."""
+        """Wait until every cache is complete, or until any part has failed."""
         failed = asyncio.ensure_future(self._failed.wait())
         synced = asyncio.gather(*(informer.wait_synced() for informer in self._informers.values()))
         try:
@@ -325,7 +334,7 @@ class Manager:
         self._failed.set()
 
     async def _wait_for_controllers(self, deadline: float) -> list[str]:
-        """Let runs under way end; whatever has not by `deadline` is cancelled and returned by name."""
+        """Let current runs end; cancel those that have not ended by `deadline`, and return their names."""
         if not self._working:
             return []
         left = max(deadline - asyncio.get_running_loop().time(), 0.0)

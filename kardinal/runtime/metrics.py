@@ -1,8 +1,8 @@
-"""Figures under the names that controller-runtime made common, so that existing dashboards and alerts work.
+"""Metrics with the names that controller-runtime made common, so that existing dashboards and alerts work.
 
-Every manager has a registry of its own: two programs in one process must not add up their figures, nor two tests.
-What a queue or an informer can answer at any time (depth, age, number of objects) is asked when the figures are
-scraped and costs nothing in between.
+Every manager has its own registry, because the metrics of two programs in one process, or of two tests, must not be
+added. Values that a queue or an informer can return at any time (depth, age, number of objects) are read at each scrape
+and cost nothing in between.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from kardinal.runtime.clock import Clock
+from kardinal.clock import Clock
 from kardinal.runtime.queue import PriorityQueue
 
 __all__ = ["ControllerMetrics", "InformerMetrics", "Metrics"]
@@ -30,7 +30,7 @@ STALE_OUTCOMES = ("seen", "timeout")
 
 
 class Metrics:
-    """All families of one manager."""
+    """All metric families of one manager."""
 
     def __init__(self, *, clock: Clock) -> None:
         self.registry = CollectorRegistry()
@@ -74,16 +74,16 @@ class Metrics:
         self.registry.register(self._informers)
 
     def controller(self, name: str, queue: PriorityQueue, *, concurrency: int) -> ControllerMetrics:
-        """Return the figures of one controller, all present and zero from now on."""
+        """Return the metrics of one controller, all present with the value zero."""
         self._queues.queues[name] = queue
         return ControllerMetrics(self, name, concurrency=concurrency)
 
     def informer(self, kind: str) -> InformerMetrics:
-        """Return the figures of one informer."""
+        """Return the metrics of one informer."""
         return InformerMetrics(self, kind, self._informers)
 
     def observe_requests(self, host: str) -> Callable[[str, int], None]:
-        """Return what a client calls for every answer of the server at `host`."""
+        """Return the observer that a client calls for every answer of the server at `host`."""
 
         def observe(method: str, status: int) -> None:
             self.requests.labels(str(status), method, host).inc()
@@ -91,7 +91,7 @@ class Metrics:
         return observe
 
     async def measure_loop_lag(self) -> None:
-        """Measure how long the loop takes to come back to a task that only steps aside."""
+        """Measure the time after which the event loop resumes a task that has yielded once."""
         loop = asyncio.get_running_loop()
         left = loop.time()
         await asyncio.sleep(0)
@@ -108,7 +108,7 @@ class Metrics:
 
 
 class ControllerMetrics:
-    """The families of `Metrics` with one controller's labels filled in."""
+    """The families of `Metrics` with the labels of one controller."""
 
     def __init__(self, metrics: Metrics, name: str, *, concurrency: int) -> None:
         self.results = {result: metrics.reconciles.labels(name, result) for result in RESULTS}
@@ -126,7 +126,7 @@ class ControllerMetrics:
 
 
 class InformerMetrics:
-    """The families of `Metrics` for one kind."""
+    """The families of `Metrics` with the label of one kind."""
 
     def __init__(self, metrics: Metrics, kind: str, collector: _InformerCollector) -> None:
         self._kind = kind
@@ -136,12 +136,12 @@ class InformerMetrics:
         self._clock = metrics.clock
 
     def watch_objects(self, count: Callable[[], int]) -> None:
-        """Ask `count` for the number of objects at every scrape."""
+        """Call `count` for the number of objects at every scrape."""
         self._count = (self._kind, count)
         self._collector.counts.append(self._count)
 
     def forget(self) -> None:
-        """Ask no more; of a kind that no informer has any more nothing is said."""
+        """Remove the informer; without another informer of the kind, the metrics of the kind disappear."""
         self._collector.counts.remove(self._count)
         if all(kind != self._kind for kind, _ in self._collector.counts):
             self._collector.progress.pop(self._kind, None)
@@ -157,7 +157,7 @@ class InformerMetrics:
 
 
 class _QueueCollector(Collector):
-    """Asks every queue how it is, at scrape time."""
+    """Read the state of every queue at each scrape."""
 
     def __init__(self, clock: Clock) -> None:
         self.queues: dict[str, PriorityQueue] = {}
@@ -185,7 +185,7 @@ class _QueueCollector(Collector):
 
 
 class _InformerCollector(Collector):
-    """Asks every informer how it is, at scrape time."""
+    """Read the state of every informer at each scrape."""
 
     def __init__(self, clock: Clock) -> None:
         self.counts: list[tuple[str, Callable[[], int]]] = []

@@ -1,11 +1,12 @@
-"""Predicates: which changes of a watched object are worth a reconcile.
+"""Predicates: the changes of a watched object that cause a reconcile.
 
-An object changes for many reasons that one controller does not care about: a status that another program writes, a
-heartbeat, a label. A `Watch` takes a predicate and puts no key on the queue where it says no, which is cheaper than a
-run that finds nothing to do. Predicates compose with `&`, `|` and `~`.
+An object changes for many reasons that do not concern a controller: a status that another program writes, a heartbeat,
+a label. A `Watch` with a predicate puts no key on the queue if the predicate is false, which is cheaper than a run that
+finds nothing to do. Predicates can be combined with `&`, `|` and `~`, for example `generation_changed |
+labels_changed`.
 
-Every predicate that compares the old with the new state also lets through what was created or deleted, because there
-is nothing to compare with; write `& ~deleted` where a deletion is no work.
+Every predicate that compares the old with the new state is also true for creations and deletions, because there is
+nothing to compare with; add `& ~deleted` if a deletion needs no reconcile.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A question about an event, answered by `test`."""
+    """A condition on an event, evaluated by `test`."""
 
     test: Callable[[Event], bool]
 
@@ -49,7 +50,7 @@ class Predicate:
 
 
 def changed(aspect: Callable[[JsonObject], object]) -> Predicate:
-    """Let through what is created, deleted, or has another value of `aspect` than before."""
+    """Return a predicate for objects that are created, deleted, or have another value of `aspect` than before."""
 
     def differs(event: Event) -> bool:
         return event.old is None or event.new is None or aspect(event.old) != aspect(event.new)
@@ -58,12 +59,12 @@ def changed(aspect: Callable[[JsonObject], object]) -> Predicate:
 
 
 def metadata_changed(*fields: str) -> Predicate:
-    """Let through what is created, deleted, or changes in one of these fields of its metadata."""
+    """Return a predicate for objects that are created, deleted, or change in one of these fields of their metadata."""
     return changed(lambda obj: [obj["metadata"].get(field) for field in fields])
 
 
 def status_changed(*fields: str) -> Predicate:
-    """Let through what is created, deleted, or changes in one of these fields of its status."""
+    """Return a predicate for objects that are created, deleted, or change in one of these fields of their status."""
 
     def values(obj: JsonObject) -> object:
         status = obj.get("status") or {}
@@ -73,18 +74,18 @@ def status_changed(*fields: str) -> Predicate:
 
 
 def either(holds: Callable[[JsonObject], bool]) -> Predicate:
-    """Let through an event whose old or new object `holds` is true of."""
+    """Return a predicate for events for whose old or new object `holds` is true."""
     return Predicate(lambda event: any(holds(obj) for obj in (event.old, event.new) if obj is not None))
 
 
 created = Predicate(lambda event: event.old is None)
-"""The object was not there before; true at the start for every object there is."""
+"""The object did not exist before; true at the start for every existing object."""
 
 deleted = Predicate(lambda event: event.new is None)
 """The object is gone."""
 
 generation_changed = metadata_changed("generation")
-"""The spec is another one. The generation of built-in kinds without a spec never changes."""
+"""The spec has changed. The generation of built-in kinds without a spec never changes."""
 
 labels_changed = changed(labels_of)
-"""The labels are others; none and an empty map are the same."""
+"""The labels have changed; no labels and an empty map are equal."""

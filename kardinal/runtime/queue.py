@@ -1,20 +1,20 @@
-"""The work queue: each key at most once, never to two workers, namespaces in turn, urgent keys first.
+"""The work queue: each key at most once, never two workers for one key, namespaces in turn, urgent keys first.
 
-One entry per key holds everything known about its next run. Adding a key again merges: the higher priority and the
-earlier time win, so an event takes the place of a pending delay. A key that is being worked on may be added; it
-becomes ready but is handed out only when its worker is done, so nothing that happened during the run is missed.
+One entry per key contains everything known about its next run. Adding a key again merges the entries: the higher
+priority and the earlier time win, so an event replaces a pending delay. A key may be added while it is being worked on.
+It is then ready, but is handed out only when its worker is done, so that no event during the run is missed.
 
-Of one priority the namespaces have turns: a key waits for one key of each other namespace at most, however many keys
-those have. Turns are not enough where a run is long, so the last quarter of the workers is kept for namespaces that
-have none: runs that wait for something slow cannot hold them all. And all runs share one thread and one API server, so
-while other namespaces have runs, too, one has a quarter of the workers at most: what is under way for it at a moment is
-what a run of another one waits behind.
+Within one priority the namespaces take turns: a key waits for at most one key of each other namespace, however many
+keys those have. Turns are not enough if runs take long, so the last quarter of the workers is kept for namespaces that
+have no worker: slow runs cannot occupy all workers. In addition, all runs share one thread and one API server, so while
+other namespaces have runs, too, a namespace has at most a quarter of the workers. This limits the number of runs that
+the run of another namespace has to wait for.
 
-Every tenth hand-out takes the key that has waited longest in its namespace instead of the most urgent, because a steady
-stream of events would otherwise starve the initial list for ever.
+Every tenth time, the key that has waited longest in its namespace is handed out instead of the most urgent one, because
+otherwise a steady stream of events would starve the initial list forever.
 
-The heap of delays is never searched: positions that are no longer true are dropped when they surface, or all together
-when they are the greater part.
+The heap of delays is never searched: outdated entries are dropped when they come to the top, or all at once when most
+entries are outdated.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
+from kardinal.clock import Clock, Timer
 from kardinal.objects import Key
-from kardinal.runtime.clock import Clock, Timer
 from kardinal.runtime.rotation import Rotation
 
 __all__ = ["INITIAL_PRIORITY", "PriorityQueue", "WorkItem"]
@@ -36,17 +36,17 @@ __all__ = ["INITIAL_PRIORITY", "PriorityQueue", "WorkItem"]
 INITIAL_PRIORITY = -100
 AGEING = 10
 RESERVE = 4
-"""One worker of so many is for namespaces that have none."""
+"""The divisor of the workers that are kept free for namespaces without a worker: a quarter of all."""
 SHARE = 4
-"""Of so many workers a namespace has one, beside others."""
+"""The divisor of the workers that one namespace gets while others have runs: at most a quarter of all."""
 _NEIGHBOUR_SECONDS = 1.0
-"""How long after a run was handed out its namespace counts as one that others are beside."""
+"""The time in seconds after a hand-out for which its namespace counts as having runs."""
 
 _FEW_DELAYS = 64
 
 
 class WorkItem(NamedTuple):
-    """A key handed out to a worker, with the priority it had and the seconds it was ready."""
+    """A key handed out to a worker, with its priority and the seconds for which it was ready."""
 
     key: Key
     priority: int
@@ -62,10 +62,10 @@ class _Entry:
 
 
 class PriorityQueue:
-    """Keys that want a run."""
+    """The keys that are waiting for a run."""
 
     def __init__(self, *, clock: Clock, workers: int | None = None) -> None:
-        """`workers`: how many take keys; without it none are kept for namespaces that have none."""
+        """Create a queue. `workers` is the number of workers; without it, none is kept for other namespaces."""
         self.added = 0
         self.processing: dict[Key, float] = {}
         self.depth: Counter[int] = Counter()
@@ -87,7 +87,7 @@ class PriorityQueue:
         self._closed = False
 
     def __len__(self) -> int:
-        """How many keys are ready; delayed ones do not count."""
+        """Return the number of ready keys; delayed ones do not count."""
         return self.depth.total()
 
     @property
@@ -95,7 +95,7 @@ class PriorityQueue:
         return len(self._entries) - len(self)
 
     def add(self, key: Key, *, priority: int = 0, after: float = 0.0) -> None:
-        """Ask for a run of `key`, now or `after` seconds from now."""
+        """Request a run of `key`, now or `after` seconds from now."""
         if self._closed:
             return
         now = self._clock.monotonic()
@@ -123,12 +123,12 @@ class PriorityQueue:
         self._arm_timer()
 
     async def get(self) -> WorkItem | None:
-        """Return the next key, or None when the queue is shut down. The caller must call `done` with it."""
+        """Return the next key, or None if the queue is shut down. The caller must call `done` with the key."""
         while not self._closed:
             item = self._take()
             if item is not None:
                 if self:
-                    # The end of this worker's last run may have made more than one key its turn.
+                    # The end of this worker's last run may have made several keys available.
                     self._wake_one()
                 return item
             getter = asyncio.get_running_loop().create_future()
@@ -136,7 +136,7 @@ class PriorityQueue:
             try:
                 await getter
             except asyncio.CancelledError:
-                # Woken and cancelled at the same moment: the key still wants a worker.
+                # Woken and cancelled at the same time: the key still needs a worker.
                 if getter.done() and not getter.cancelled():
                     self._wake_one()
                 raise
@@ -146,7 +146,7 @@ class PriorityQueue:
         return None
 
     def done(self, key: Key) -> None:
-        """Return the run of `key` is over; if it was added meanwhile, it may be handed out again."""
+        """Mark the run of `key` as finished. If `key` was added during the run, it becomes available again."""
         del self.processing[key]
         self._busy -= Counter([key.namespace])
         entry = self._entries.get(key)
@@ -154,7 +154,7 @@ class PriorityQueue:
             self._offer(key, entry)
 
     def shut_down(self) -> None:
-        """Hand out nothing more; wake every worker that waits."""
+        """Hand out no more keys, and wake every waiting worker."""
         self._closed = True
         self._entries.clear()
         self._urgent.clear()
@@ -203,17 +203,17 @@ class PriorityQueue:
         return self._workers - len(self.processing) > self._workers // RESERVE
 
     def _look_again(self) -> None:
-        """Wake a worker that found nothing, because the others may have had their last run."""
+        """Wake a worker that found no key, because the other namespaces may no longer have runs."""
         self._share_timer = None
         self._wake_one()
 
     def _is_beside_others(self, namespace: str) -> bool:
-        """Return whether another namespace has had a run a moment ago."""
+        """Return whether another namespace has had a run within the last moment."""
         latest = self._latest_other if self._latest is not None and self._latest[0] == namespace else self._latest
         return latest is not None and self._clock.monotonic() - latest[1] < _NEIGHBOUR_SECONDS
 
     def _make_ready(self, key: Key, entry: _Entry, since: float) -> None:
-        """Put the key at the end of its class."""
+        """Put the key at the end of the keys with its priority."""
         entry.due = None
         entry.since = since
         entry.order = next(self._orders)
@@ -245,9 +245,9 @@ class PriorityQueue:
                 return
 
     def _arm_timer(self) -> None:
-        """One timer, for the earliest delayed key only."""
+        """Set the only timer to the earliest delayed key."""
         if len(self._delayed) > 2 * self.delayed + _FEW_DELAYS:
-            # An event takes the place of a delay, whose position would stay until its time.
+            # An event replaces a delay, whose heap entry would otherwise stay until its time.
             self._delayed = [position for position in self._delayed if self._is_waiting(*position)]
             heapq.heapify(self._delayed)
         while self._delayed and not self._is_waiting(*self._delayed[0]):

@@ -1,4 +1,4 @@
-"""Rate limits: at most so many admissions of a key in a time."""
+"""Rate limits: a maximum number of admissions of a key in a period of time."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections import OrderedDict, deque
 from collections.abc import Hashable
 from math import ceil
 
-from kardinal.runtime.clock import Clock
+from kardinal.clock import Clock
 
 __all__ = ["RateLimit"]
 
 KEYS = 4096
-"""Keys that are remembered; beyond, the one that was admitted least recently is forgotten."""
+"""The number of keys that are remembered; beyond it, the least recently admitted key is forgotten."""
 
 
 class RateLimit:
     """At most `limit` admissions per key in any `window` seconds.
 
-    Time and memory are bounded for any number of keys: each call looks at its own key and at the oldest ones.
+    Time and memory are limited for any number of keys: each call looks at its own key and at the oldest ones.
     """
 
     def __init__(self, *, limit: int, window: float, clock: Clock, keys: int = KEYS) -> None:
@@ -32,7 +32,7 @@ class RateLimit:
         return len(self._admitted)
 
     def admit(self, key: Hashable) -> int:
-        """0 when admitted, else the whole seconds until the next admission is possible."""
+        """Return 0 if admitted, and otherwise the whole seconds until the next admission is possible."""
         now = self._clock.monotonic()
         self._forget(now)
         times = self._admitted.setdefault(key, deque())
@@ -45,7 +45,7 @@ class RateLimit:
         return 0
 
     def _forget(self, now: float) -> None:
-        """Drop keys that fell silent, oldest first, and the oldest where there are too many."""
+        """Forget keys without recent admissions, oldest first, and the oldest keys if there are too many."""
         while self._admitted:
             oldest = next(iter(self._admitted.values()))
             if len(self._admitted) < self._keys and oldest[-1] + self._window > now:

@@ -1,13 +1,14 @@
-"""Kubernetes Events: what a person finds under `kubectl describe`.
+"""Kubernetes Events, which a person reads with `kubectl describe`.
 
-Telling must never hold up doing. `event` notes what happened and returns; one task writes. What is said again becomes
-a *series*: one Event object whose count grows, and whatever is repeated before it was written is written once. An
-Event is named after its content, so that another process, or this one after a restart, continues the series instead
-of starting a second object.
+Writing Events must never delay the work. `event` notes an Event and returns; one task writes it. A repeated Event
+becomes a *series*: one Event object whose count grows, and repetitions before the first write are written at once. The
+name of an Event is derived from its content, so that another process, or this one after a restart, continues the series
+instead of creating a second object.
 
-Bounds keep a bad day cheap: a number of unwritten events, a budget per object and one per namespace that refill slowly,
-and a number of series that are remembered. What does not fit is counted, not kept. Namespaces are written in turn, and
-none has more than a quarter of what may wait, so that one with thousands of objects does not silence the others.
+Limits keep the cost low even if many things fail: a number of unwritten Events, a budget per object and one per
+namespace that refill slowly, and a number of remembered series. Events beyond the limits are counted and dropped.
+Namespaces are written in turn, and none may have more than a quarter of the unwritten Events, so that one namespace
+with thousands of objects does not delay the others.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Literal
 
 import structlog
 
+from kardinal.clock import Clock
 from kardinal.kube import (
     AlreadyExists,
     Backoff,
@@ -35,7 +37,6 @@ from kardinal.kube import (
     TooManyRequests,
 )
 from kardinal.objects import EVENT, JsonObject
-from kardinal.runtime.clock import Clock
 from kardinal.runtime.rotation import Rotation
 
 __all__ = ["EventRecorder", "ResourceRef"]
@@ -60,7 +61,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ResourceRef:
-    """The subject of an Event."""
+    """The object that an Event is about."""
 
     api_version: str
     kind: str
@@ -70,7 +71,7 @@ class ResourceRef:
 
     @classmethod
     def to(cls, obj: JsonObject) -> ResourceRef:
-        """Return a reference to an object as it was read."""
+        """Return a reference to `obj`, as it was read from the API server."""
         metadata = obj["metadata"]
         return cls(
             obj["apiVersion"], obj["kind"], metadata.get("namespace", ""), metadata["name"], metadata.get("uid", "")
@@ -89,7 +90,7 @@ class ResourceRef:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The identity of an Event in a series."""
+    """The content by which repeated Events are recognised."""
 
     regarding: ResourceRef
     type: str
@@ -109,18 +110,18 @@ class _Content:
 
 @dataclass(slots=True)
 class _Series:
-    """How often one content was said, and what became of it."""
+    """The number of repetitions of one content, and how many of them are written."""
 
     first: datetime
     last: datetime
     count: int = 0
-    inherited: int = 0  # said by an earlier process
-    written: int = 0  # what the object in the cluster knows of; 0: there is none yet
+    inherited: int = 0  # counted by an earlier process
+    written: int = 0  # the count in the Event object of the cluster; 0: there is none yet
 
 
 @dataclass(slots=True)
 class _Budget:
-    """Tokens, up to `burst`, of which one comes back every `refill` seconds."""
+    """Tokens, at most `burst`, of which one is refilled every `refill` seconds."""
 
     burst: int
     refill: float
@@ -134,7 +135,7 @@ class _Budget:
 
 
 class EventRecorder:
-    """Notes events at once, writes them soon."""
+    """Note Events immediately, and write them soon after."""
 
     def __init__(self, client: Client, *, clock: Clock, controller: str, dropped: Callable[[str], None]) -> None:
         self._client = client
@@ -152,7 +153,7 @@ class EventRecorder:
 
     @property
     def idle(self) -> bool:
-        """Nothing waits to be written; what waits for a server to come back does not count."""
+        """Return whether no Event waits to be written; those that wait for the server to come back do not count."""
         return not self._pending or self._backing_off
 
     def event(
@@ -164,7 +165,7 @@ class EventRecorder:
         note: str,
         action: str | None = None,
     ) -> None:
-        """Say that something happened to an object. Never waits."""
+        """Note an Event about an object. Never waits."""
         about = regarding if isinstance(regarding, ResourceRef) else ResourceRef.to(regarding)
         content = _Content(about, type, reason, action or reason, _cut(note))
         now = self._clock.now()
@@ -186,7 +187,7 @@ class EventRecorder:
             self._series.popitem(last=False)
 
     async def run(self) -> None:
-        """Write what is noted; ends only by cancellation."""
+        """Write the noted Events; ends only by cancellation."""
         while True:
             await self._wake.wait()
             while (content := self._pending.first()) is not None:
@@ -197,7 +198,7 @@ class EventRecorder:
             self._drained.set()
 
     async def flush(self) -> None:
-        """Give what is noted a moment to be written, and count what was not."""
+        """Wait a moment for the noted Events to be written, and count the rest as dropped."""
         try:
             async with asyncio.timeout(FLUSH_SECONDS):
                 await self._drained.wait()
@@ -210,7 +211,8 @@ class EventRecorder:
         now = self._clock.monotonic()
         budgets = (
             self._budget(about, burst=BURST, refill=REFILL_SECONDS, now=now),
-            # The budget of an object is forgotten once thousands of others were told of; this one is used for each.
+            # The budget of an object is forgotten after thousands of other objects, but this one is used by all of
+            # them.
             self._budget(namespace, burst=NAMESPACE_BURST, refill=NAMESPACE_REFILL_SECONDS, now=now),
         )
         if not all(budget.has_one(now) for budget in budgets):
@@ -253,7 +255,7 @@ class EventRecorder:
         except NotFound:
             if not series.written:
                 raise
-            # Events live for an hour; what was said since begins a new series.
+            # Events are deleted after an hour; the repetitions since then start a new series.
             said = series.count = series.count - series.written
             series.inherited, series.first, series.written = 0, series.last, 0
             await self._begin(content, series)

@@ -1,15 +1,15 @@
-"""Keeping a copy of a collection: list it once, follow its changes, and never believe that the stream is unbroken.
+"""Keep a copy of a collection: list it once, follow its changes, and never trust the stream to be unbroken.
 
-The reflector asks for the whole state as a stream (a watch that sends what exists first, then one bookmark, then what
-changes), and where a server does not know that, by a paged list followed by a watch. From then on it remembers a
-*position*, the revision up to which everything was seen. A stream that ends or breaks is resumed from there and
-nothing is lost; when the server says that the position is too old, or newer than anything it has, the position is
-worthless and the whole state is read again, as it is after a stream that was mute all its life. The sink then
-compares, which is how deletions that happened in the gap are noticed.
+The reflector asks for the whole state as a stream: a watch that first sends the existing objects, then a bookmark, then
+changes. If a server does not support that, it uses a paged list followed by a watch. From then on it remembers a
+*position*, the revision up to which everything was seen. A stream that ends or breaks is resumed from there, and
+nothing is lost. If the server says that the position is too old, or newer than its own state, the whole state is read
+again; the same happens after a stream that has sent nothing at all. The sink compares the new state with the old one
+and so notices deletions that happened in the gap.
 
-Three traps: the objects a state stream starts with come in no order, so their revisions are not positions; a failure
-inside an HTTP 200 is an ERROR event; a server that accepts and closes at once would be hammered if a clean end cost
-nothing.
+Three traps: the objects at the start of a state stream are unordered, so their revisions are not positions; a failure
+can be an ERROR event inside an HTTP 200; and a server that accepts and closes at once would be flooded if a clean end
+did not count as a failure.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import NoReturn, Protocol, TypeAlias
 
 import structlog
 
+from kardinal.clock import Clock
 from kardinal.kube import (
     ApiError,
     Backoff,
@@ -40,9 +41,8 @@ from kardinal.kube import (
     WatchEvent,
 )
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
-from kardinal.runtime.clock import Clock
 
-__all__ = ["Reflector", "Scope", "Sink"]
+__all__ = ["Reflector", "Sink", "WatchScope"]
 
 WATCH_SECONDS = (300, 600)
 HEALTHY_AFTER = 120.0
@@ -57,8 +57,8 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """Which objects: a kind, and optionally one namespace and selectors that the server evaluates."""
+class WatchScope:
+    """The objects to copy: a kind, and optionally one namespace and selectors that the server evaluates."""
 
     resource: ResourceType
     namespace: str | None = None
@@ -70,37 +70,37 @@ class Sink(Protocol):
     """The receiver of the copy."""
 
     def replace(self, objects: dict[Key, JsonObject], revision: str) -> None:
-        """Take this for the whole state as of `revision`."""
+        """Take `objects` as the whole state at `revision`."""
         ...
 
     def apply(self, change: str, obj: JsonObject) -> None:
-        """One object was ADDED, MODIFIED or DELETED."""
+        """Take one object that was ADDED, MODIFIED or DELETED."""
         ...
 
     def advance(self, revision: str) -> None:
-        """Nothing changed up to `revision`."""
+        """Note that nothing changed up to `revision`."""
         ...
 
     def lost(self, error: KubeError) -> None:
-        """Note that the collection is not followed: it was refused, or failed twice in a row."""
+        """Note that the collection is not followed: the request was refused, or failed twice in a row."""
         ...
 
     def resumed(self) -> None:
-        """Note that the collection is followed again, from where it was left."""
+        """Note that the collection is followed again, from the last position."""
         ...
 
 
 class ShortWatchError(ConnectionFailed):
-    """A watch that ended at once without a single event: the server is not serving it."""
+    """A watch that ended at once without any event, so the server is not serving it."""
 
 
 class Reflector:
-    """Fills one sink from one collection, for as long as `run` runs."""
+    """Fill one sink from one collection, for as long as `run` runs."""
 
     def __init__(
         self,
         client: Client,
-        scope: Scope,
+        scope: WatchScope,
         sink: Sink,
         *,
         clock: Clock,
@@ -116,7 +116,7 @@ class Reflector:
         self._backoff = backoff
         self._streams_state = True
         self._position: str | None = None
-        # The least revision a new reading of the state must have; empty asks for the newest.
+        # The minimum revision of the next reading of the state; empty asks for the newest.
         self._floor = ""
         self._allowance = client.allowance()
         self._log = log.bind(kind=scope.resource.kind)
@@ -148,17 +148,21 @@ class Reflector:
                     failures = 0
 
     def _judge(self, error: KubeError, failures: int) -> float:
-        """Decide what the failure costs: the position, and a wait. The first failure after good times costs no wait."""
+        """Return the wait after a failure, and drop the position if it has become useless.
+
+        The first failure after a good time causes no wait.
+        """
         wait = self._backoff.delay(failures - 1) if failures else 0.0
         if isinstance(error, Expired):
             if self._position is None:
-                # Not even the state can be read as of then.
+                # Not even the state can be read at this revision.
                 self._floor = ""
             self._position = None
             self._interrupted("expired")
             return wait
         if isinstance(error, ApiError) and error.revision_too_large:
-            self._position, self._floor = None, ""
+            self._position = None
+            self._floor = ""
             self._interrupted("rewound")
             return wait
         if isinstance(error, TooManyRequests):
@@ -179,7 +183,10 @@ class Reflector:
             self.backing_off = False
 
     async def _follow_safely(self) -> None:
-        """Follow one stream; what the objects of a server that is not trusted are like is an outage, and no bug."""
+        """Follow one stream.
+
+        An object with the wrong shape from an untrusted server counts as an outage, not as a bug.
+        """
         try:
             await self._follow_until_closed()
         except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -189,7 +196,7 @@ class Reflector:
             raise ConnectionFailed("an object has a shape that its kind does not have") from error
 
     async def _follow_until_closed(self) -> None:
-        """From wherever we stand to the orderly end of one stream."""
+        """Follow the collection from the present position to the orderly end of one stream."""
         if self._position is None and self._streams_state:
             try:
                 return await self._stream_state_and_changes()
@@ -232,7 +239,7 @@ class Reflector:
     async def _pages(self, floor: str) -> tuple[Iterable[JsonObject], str]:
         self._allowance.reset()
         size = self._client.bounds.page
-        # With a revision the server answers from its cache, in one piece.
+        # With a revision, the server answers from its cache, in one page.
         page = await self._list(resource_version=floor) if floor else await self._list(limit=size)
         objects = page.items
         try:
@@ -268,7 +275,7 @@ class Reflector:
             fields=scope.fields,
             resource_version=position,
             initial_events=initial_events,
-            # Spread, so that watches opened together do not all end together.
+            # Random, so that watches opened together do not all end together.
             timeout_seconds=random.randint(*WATCH_SECONDS),  # noqa: S311 - nothing secret about it
             allowance=self._allowance,
         )
@@ -295,8 +302,9 @@ class Reflector:
         finally:
             lasted = asyncio.get_running_loop().time() - opened
             if not seen and lasted >= MUTE_WATCH:
-                # Healthy streams bring a bookmark every minute. A server restored from a backup says nothing at all
-                # about a position it has not reached, and might never reach it.
-                self._position, self._floor = None, ""
+                # Healthy streams send a bookmark every minute. A server restored from a backup sends nothing about a
+                # position that it has not reached, and might never reach.
+                self._position = None
+                self._floor = ""
         if not seen and lasted < SHORTEST_WATCH:
             raise ShortWatchError("the watch was closed at once")

@@ -1,8 +1,8 @@
-"""Counting consecutive failures per item, so that one bad object waits longer and longer while others do not.
+"""Count consecutive failures per item, so that one failing object waits longer and longer while others do not.
 
-The policy itself, `Backoff`, is a value of the client room; what is added here is the memory: how often a key failed
-in a row. A key that succeeds, asks for a time of its own or is gone must be forgotten, or the memory leaks and its
-next, unrelated failure waits for minutes.
+The policy itself is `kardinal.kube.backoff.Backoff`; this module remembers how often a key failed in a row. A key that
+succeeds, requests a time of its own or is gone must be forgotten. Otherwise the memory would leak, and the next,
+unrelated failure of the key would wait for minutes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 class Failures(Generic[Item]):
-    """How often each item failed in a row, and how long it waits therefore."""
+    """The number of consecutive failures of each item, and the wait that follows from it."""
 
     def __init__(self, backoff: Backoff) -> None:
         self._backoff = backoff
@@ -31,7 +31,7 @@ class Failures(Generic[Item]):
         return self._backoff.delay(count)
 
     def forget(self, item: Item) -> None:
-        """Return the item did well, or is gone: its next failure is its first."""
+        """Forget the failures of `item`, which has succeeded or is gone; its next failure counts as the first."""
         self._counts.pop(item, None)
 
     def __len__(self) -> int:

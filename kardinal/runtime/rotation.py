@@ -1,7 +1,7 @@
-"""A line of items per namespace, and the namespaces in turn.
+"""A line of items per namespace; the namespaces take turns.
 
-A namespace that has ten thousand items waiting gets as many turns as one that has a single item. Each operation takes
-the same time however many there are, but for namespaces that `first` is told to pass over.
+A namespace with ten thousand items gets as many turns as a namespace with one. Each operation takes constant time,
+except that `first` skips the namespaces that are not admitted.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Item = TypeVar("Item", bound=Namespaced)
 
 
 class Rotation(Generic[Item]):
-    """Items in the order in which they are taken."""
+    """Items in the order in which they are handed out."""
 
     def __init__(self) -> None:
-        # Ordered dictionaries rather than deques: an item may leave from anywhere in its line.
+        # Ordered dictionaries instead of deques, because an item may leave from any place in its line.
         self._lines: OrderedDict[str, OrderedDict[Item, None]] = OrderedDict()
         self._size = 0
 
     def put(self, item: Item) -> None:
-        """Put an item at the end of its namespace's line; a namespace that had none has its turn last."""
+        """Put an item at the end of its namespace's line; a namespace without items gets the last turn."""
         line = self._lines.setdefault(item.namespace, OrderedDict())
         self._size += item not in line
         line[item] = None
 
     def remove(self, item: Item) -> None:
-        """Take an item out, if it is in."""
+        """Remove an item, if it is present."""
         line = self._lines.get(item.namespace)
         if line is None or item not in line:
             return
@@ -48,19 +48,19 @@ class Rotation(Generic[Item]):
             del self._lines[item.namespace]
 
     def first(self, admitted: Callable[[str], bool] = lambda _: True) -> Item | None:
-        """Return the next item of the first namespace in turn that is `admitted`."""
+        """Return the first item of the first namespace in turn that is `admitted`."""
         for namespace, line in self._lines.items():
             if admitted(namespace):
                 return next(iter(line))
         return None
 
     def end_turn(self, namespace: str) -> None:
-        """Let all other namespaces have their turn first."""
+        """Move a namespace to the end: all others have their turn before its next one."""
         if namespace in self._lines:
             self._lines.move_to_end(namespace)
 
     def count(self, namespace: str) -> int:
-        """Return how many items of a namespace wait."""
+        """Return the number of waiting items of a namespace."""
         return len(self._lines.get(namespace, ()))
 
     def clear(self) -> None:

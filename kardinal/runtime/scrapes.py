@@ -1,9 +1,9 @@
-"""Access to /metrics: the API server says who a bearer token is, and whether that user may `get` the path.
+"""Access to /metrics: the API server authenticates the bearer token, and decides whether its user may `get` the path.
 
-The names of all teams' Pipelines are in the metrics, so a scrape needs a token: TokenReview, and SubjectAccessReview
-for the non-resource URL `/metrics`, as other controllers ask. Answers are remembered, the good ones for longer. A
-stranger can think up any number of tokens: those that were never good are reviewed at most `GUESSES` times a minute for
-each address and `ALL_GUESSES` in all, and take the place of no good one in memory.
+The metrics contain the names of all teams' Pipelines, so a scrape needs a token. As in other controllers, it is checked
+by a TokenReview and a SubjectAccessReview for the non-resource URL `/metrics`. Answers are cached, positive ones for
+longer. A stranger can invent any number of tokens, so tokens that were never valid are reviewed at most `GUESSES` times
+a minute per address and `ALL_GUESSES` times in total, and never replace a valid one in the cache.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from typing import Any
 
 from aiohttp import web
 
+from kardinal.clock import Clock
 from kardinal.kube import Client, Forbidden, KubeError
 from kardinal.objects import JsonObject, ResourceType
 from kardinal.runtime.addresses import network_of
-from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import get_logger
 from kardinal.runtime.rate import RateLimit
 
-__all__ = ["ScrapeAccess"]
+__all__ = ["ACCESS_REVIEW", "TOKEN_REVIEW", "ScrapeAccess"]
 
 ALLOWED_SECONDS = 60.0
-"""How long it is remembered that a token is good."""
+"""The time in seconds for which a valid token is cached."""
 REFUSED_SECONDS = 10.0
-"""How long it is remembered that a token is not."""
+"""The time in seconds for which an invalid token is cached."""
 REMEMBERED = 64
-"""Good tokens that are remembered, and as many others."""
+"""The number of valid tokens in the cache, and the same number of invalid ones."""
 KNOWN_SECONDS = 3600.0
-"""How long a token that was good is reviewed again without being counted."""
+"""The time in seconds for which the reviews of a token that was valid do not count as guesses."""
 GUESSES = 10
 ALL_GUESSES = 60
 
-_TOKEN_REVIEW = ResourceType("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False)
-_ACCESS_REVIEW = ResourceType(
+TOKEN_REVIEW = ResourceType("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False)
+ACCESS_REVIEW = ResourceType(
     "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
 )
 _RIGHTS = (
@@ -55,12 +55,12 @@ class _Answer:
 
 
 class ScrapeAccess:
-    """Decides on scrapes by the answers of one API server."""
+    """Decide about scrapes by the answers of one API server."""
 
     def __init__(self, client: Client, *, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        # By the hash of a token: memory does not hold what opens anything.
+        # By the hash of a token, so that no valid token is in memory.
         self._allowed: OrderedDict[bytes, _Answer] = OrderedDict()
         self._refused: OrderedDict[bytes, _Answer] = OrderedDict()
         self._guesses = RateLimit(limit=GUESSES, window=60.0, clock=clock)
@@ -68,7 +68,7 @@ class ScrapeAccess:
         self._warnings = RateLimit(limit=1, window=3600.0, clock=clock)
 
     async def check(self, request: web.Request) -> None:
-        """Raise the answer to a request that may not read metrics: 401, 403, 429 or 503."""
+        """Raise the HTTP answer for a request that may not read metrics: 401, 403, 429 or 503."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token.isascii() or not token:
@@ -80,7 +80,8 @@ class ScrapeAccess:
     async def _status(self, token: str, address: str) -> HTTPStatus:
         key = hashlib.sha256(token.encode()).digest()
         now = self._clock.monotonic()
-        allowed, refused = self._allowed.get(key), self._refused.get(key)
+        allowed = self._allowed.get(key)
+        refused = self._refused.get(key)
         if allowed is not None and now < allowed.at + ALLOWED_SECONDS:
             return allowed.status
         if refused is not None and now < refused.at + REFUSED_SECONDS:
@@ -107,7 +108,7 @@ class ScrapeAccess:
             kept.popitem(last=False)
 
     async def _review(self, token: str) -> HTTPStatus:
-        reviewed = await self._ask(_TOKEN_REVIEW, {"token": token})
+        reviewed = await self._ask(TOKEN_REVIEW, {"token": token})
         if reviewed.get("authenticated") is not True:
             return HTTPStatus.UNAUTHORIZED
         user = reviewed.get("user") or {}
@@ -116,7 +117,7 @@ class ScrapeAccess:
             **{field: user[field] for field in ("uid", "groups", "extra") if user.get(field)},
             "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
         }
-        answer = await self._ask(_ACCESS_REVIEW, spec)
+        answer = await self._ask(ACCESS_REVIEW, spec)
         return HTTPStatus.OK if answer.get("allowed") is True else HTTPStatus.FORBIDDEN
 
     async def _ask(self, resource: ResourceType, spec: JsonObject) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The sources of a controller: changes of objects, and keys that are pushed.
 
-A `Watch` maps each changed object to the keys it concerns. An update maps the old and the new state, because an
-object that changes its owner concerns both. What existed before the program started is work of low priority: after a
-restart everything wants a look, and a person who is waiting for an answer should not queue behind it.
+A `Watch` maps each changed object to the keys that it concerns. An update maps the old and the new state, because an
+object that changes its owner concerns both owners. Objects that existed before the start have low priority: after a
+restart all of them are reconciled, and a person who waits for an answer should not wait for that.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Mapper = Callable[[JsonObject], Iterable[Key]]
 
 
 class Source(Protocol):
-    """Something that puts keys on a controller's queue."""
+    """A source of keys for the queue of a controller."""
 
     def attach(self, queue: PriorityQueue) -> None: ...
 
 
 def to_self(obj: JsonObject) -> Iterable[Key]:
-    """Return the object itself."""
+    """Return the key of the object itself."""
     return (key_of(obj),)
 
 
 def to_owner(resource: ResourceType, *, controller_only: bool = True) -> Mapper:
-    """Return the owners of that kind, whatever their version; by default only the one that controls the object."""
+    """Return a mapper to the owners of this kind, in any version; by default only the owner that is the controller."""
 
     def owners(obj: JsonObject) -> Iterable[Key]:
         metadata = obj["metadata"]
@@ -51,7 +51,7 @@ def to_owner(resource: ResourceType, *, controller_only: bool = True) -> Mapper:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Changes of an informer's objects, mapped to keys; `when` lets only some of them through."""
+    """Changes of an informer's objects, mapped to keys. `when` selects the changes; defaults to all."""
 
     informer: Informer
     map: Mapper = to_self
@@ -74,7 +74,7 @@ class Watch:
 
 
 class Channel:
-    """Keys pushed from elsewhere: a webhook, a poll, a file that changed."""
+    """Keys that are pushed by other parts: a webhook, a poll, a file that changed."""
 
     def __init__(self) -> None:
         self._queues: list[PriorityQueue] = []
@@ -83,6 +83,6 @@ class Channel:
         self._queues.append(queue)
 
     def push(self, key: Key) -> None:
-        """Ask every controller of this channel for a run of `key`."""
+        """Request a run of `key` from every controller of this channel."""
         for queue in self._queues:
             queue.add(key)

@@ -1,12 +1,12 @@
-"""Writing status: only what differs, and nothing when nothing does.
+"""Write status: only the differences, and nothing if there are none.
 
-Every write wakes everyone who watches the object, so a writer that repeats itself keeps the whole system busy. The
-patch is computed from the object the reconciler has read to the status it wants; an empty patch is no request. The
-patch names the uid, so that a status meant for an object that was deleted and made again is refused rather than given
-to the wrong one.
+Every write wakes every watcher of the object, so a writer that repeats itself keeps the whole system busy. The patch is
+computed from the object that the reconciler has read to the status that it wants; an empty patch is not sent. The patch
+contains the uid, so that a status for an object that was deleted and created again is refused instead of being written
+to the wrong object.
 
-Status must be deterministic: a time stamp or a counter that changes at each run defeats the comparison and, written
-on the error path, turns back-off into a hot loop.
+A status must be deterministic: a timestamp or a counter that changes in each run defeats the comparison, and written in
+an error path it turns the back-off into a busy loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["StatusWriter", "merge_patch"]
 
 
 class StatusWriter:
-    """The one way a reconciler writes status."""
+    """The only way in which a reconciler writes status."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -28,10 +28,10 @@ class StatusWriter:
     async def write(
         self, resource: ResourceType, current: JsonObject, status: JsonObject, *, shared: bool = False
     ) -> JsonObject | None:
-        """Make the status of `current` equal to `status`; None when it already was and nothing was sent.
+        """Make the status of `current` equal to `status`; return None if it was equal and nothing was sent.
 
-        `shared`: another program writes parts of this status, too, so that the write is refused with `Conflict` where
-        `current` is not the latest.
+        `shared`: another program writes parts of this status, too, so the write is refused with `Conflict` if `current`
+        is not the latest version. Defaults to False.
         """
         changes = merge_patch(current.get("status") or {}, status)
         if not changes:
@@ -55,7 +55,7 @@ class StatusWriter:
 def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
     """Return the smallest RFC 7386 patch from `old` to `new`.
 
-    Lists are replaced whole, null and absent are the same.
+    Lists are replaced as a whole; null and absent are equal.
     """
     patch: dict[str, Any] = {name: None for name in old if old[name] is not None and new.get(name) is None}
     for name, value in new.items():

@@ -1,10 +1,11 @@
 """Objects of one kind in memory, found by key and through indexes.
 
-The store returns the objects that it holds: they are shared and must not be changed. A copy per read
-would cost more than the reconcile that asks. A change arrives as a new object that takes the old one's place.
+The store returns the objects that it holds. They are shared and must not be changed, because a copy per read would cost
+more than the reconcile that reads. A changed object replaces the old one.
 
-An index maps an object to any number of values; buckets that become empty vanish, or every value ever seen would stay
-for ever. An object that an index function fails on is not in that index: one odd object must not end the watch of all.
+An index maps an object to any number of values. Empty buckets are removed, because otherwise every value ever seen
+would stay in memory. An object for which an index function raises is left out of that index, so that one unusual object
+does not end the watch of all.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ NAMESPACE_INDEX = "metadata.namespace"
 
 
 class Store:
-    """A dictionary of objects that keeps its indexes right."""
+    """A dictionary of objects that maintains its indexes."""
 
     def __init__(self) -> None:
         self._objects: dict[Key, JsonObject] = {}
@@ -37,19 +38,19 @@ class Store:
         return self._objects.get(key)
 
     def by_index(self, name: str, value: str, *, limit: int | None = None) -> list[JsonObject]:
-        """Return the objects that the index `name` files under `value`; of many, the first `limit`."""
+        """Return the objects that have `value` in the index `name`; at most the first `limit`."""
         return [self._objects[key] for key in islice(self._indexes[name].keys(value), limit)]
 
     def filed(self, name: str, value: str) -> Filed:
-        """Return what `by_index` does, from either end and no further than it is walked."""
+        """Return the objects of `by_index` lazily, in either direction."""
         return Filed(self._objects, self._indexes[name].keys(value))
 
     def list(self, namespace: str | None = None) -> list[JsonObject]:
-        """All objects, or those of one namespace."""
+        """Return all objects, or those of one namespace."""
         return list(self._objects.values()) if namespace is None else self.by_index(NAMESPACE_INDEX, namespace)
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """File present and future objects under the values of `function`."""
+        """Index present and future objects by the values of `function`."""
         if name in self._indexes:
             raise ValueError(f"there is an index {name!r} already")
         index = self._indexes[name] = _Index(function)
@@ -84,9 +85,9 @@ class Store:
 
 
 class Filed:
-    """The objects under one value of an index, in the order in which they were filed.
+    """The objects with one value in an index, in the order in which they were added.
 
-    They are looked up as they are walked, so nothing may be awaited meanwhile.
+    They are looked up during the iteration, so nothing may be awaited meanwhile.
     """
 
     def __init__(self, objects: Mapping[Key, JsonObject], keys: dict[Key, None]) -> None:
@@ -101,11 +102,11 @@ class Filed:
 
 
 class _Index:
-    """One way of filing: value to keys, and back so that an object can be taken out without its old state."""
+    """One index: from values to keys, and back, so that an object can be removed without its old state."""
 
     def __init__(self, function: IndexFunction) -> None:
         self._function = function
-        # Dictionaries rather than sets: a listing keeps the order in which objects arrived.
+        # Dictionaries instead of sets, so that a listing keeps the order in which objects arrived.
         self._buckets: dict[str, dict[Key, None]] = {}
         self._values: dict[Key, tuple[str, ...]] = {}
 

@@ -1,12 +1,23 @@
-"""Pull requests, one module per provider behind one protocol."""
+"""Pull requests, with one module per provider behind one protocol.
+
+    pull_requests = PROVIDERS["github"].connect(target)
+    opened = await pull_requests.open(NewPullRequest(title, body, head="kardinal/team-a/…", base="main"))
+base, provider, errors         the protocol of pull requests, the table entry of a provider, the tree of errors
+hosted                         the workflow of a pull request at a host, over the calls in which hosts differ
+github, gitlab, gitea, forgejo, local   one provider each, with parts such as `github_values` and `github_access`
+webhooks, values, comments, assigning, addresses   functions that the providers share
+http                           sessions, budgets and the meaning of answers
+"""
 
 from collections.abc import Mapping
 
+from kardinal.objects.capabilities import Capabilities
 from kardinal.scm.base import (
-    Access,
     Approval,
+    Assignments,
     BranchAccess,
     CommitStatus,
+    HostAccess,
     MergeGroup,
     MergeMethod,
     Need,
@@ -16,6 +27,7 @@ from kardinal.scm.base import (
     PullRequests,
     PullRequestState,
     RequestObserver,
+    Unassigned,
 )
 from kardinal.scm.errors import (
     AccessDenied,
@@ -41,21 +53,21 @@ from kardinal.scm.gitea import GITEA
 from kardinal.scm.github import GITHUB
 from kardinal.scm.gitlab import GITLAB
 from kardinal.scm.local import LOCAL, local_pull_requests
-from kardinal.scm.provider import Provider, Target
+from kardinal.scm.provider import Provider, RepositoryHost
 from kardinal.scm.webhooks import Delivery
-from kardinal.steps.capabilities import Capabilities
 
 __all__ = [
     "PROVIDERS",
-    "Access",
     "AccessDenied",
     "Approval",
+    "Assignments",
     "BehindBase",
     "BranchAccess",
     "CommitStatus",
     "ConflictWithBase",
     "Delivery",
     "HeadMoved",
+    "HostAccess",
     "HostError",
     "HostUnavailable",
     "MergeBlocked",
@@ -73,10 +85,11 @@ __all__ = [
     "PullRequestState",
     "PullRequests",
     "RateLimited",
+    "RepositoryHost",
     "RequestObserver",
     "RequestRefused",
     "StatusesFull",
-    "Target",
+    "Unassigned",
     "UnknownAnswer",
     "UnsupportedProvider",
     "WebhookRejected",

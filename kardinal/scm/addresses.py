@@ -1,19 +1,22 @@
-"""Take a repository's URL apart, to find the API of its host."""
+"""Parse a repository's URL to find the API of its host."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from kardinal.api.repository_url import DEFAULT_PORTS, host_over_ssh, without_git_suffix
 from kardinal.scm.errors import UnsupportedProvider
+from kardinal.tree.repository_url import DEFAULT_PORTS, host_over_ssh, without_git_suffix
 
 __all__ = ["RepositoryAddress", "quoted"]
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAddress:
-    """`origin` is `https://host[:port]`, `segments` the decoded path without `.git` at its end."""
+    """The address of a repository. `origin` is `https://host[:port]`, `segments` the decoded path without `.git`.
+
+    For example, the segments of `https://git.example.com/scm/acme/deploy.git` are `scm`, `acme` and `deploy`.
+    """
 
     origin: str
     segments: tuple[str, ...]
@@ -22,7 +25,7 @@ class RepositoryAddress:
     def of(cls, url: str) -> RepositoryAddress:
         """Return the address of a remote repository.
 
-        Over SSH the API is taken to be at the same host name, over HTTPS and at its default port.
+        For an ssh URL, the API is assumed at the same host name, over HTTPS and at the default port.
         """
         parts = urlsplit(url)
         if parts.scheme not in ("https", "http", "ssh") or not parts.hostname:
@@ -40,7 +43,10 @@ class RepositoryAddress:
         return cls(origin, tuple(without_git_suffix(segments)))
 
     def owner_and_name(self) -> tuple[str, str, str]:
-        """Return (path of the installation, owner, name): a host may be installed below a path."""
+        """Return the path of the installation, the owner and the name, for example `("/scm", "acme", "deploy")`.
+
+        The first is empty unless the host is installed below a path.
+        """
         if len(self.segments) < 2:
             raise UnsupportedProvider(
                 f"{self.origin}/{'/'.join(self.segments)} names no repository",
@@ -51,5 +57,5 @@ class RepositoryAddress:
 
 
 def quoted(segment: str) -> str:
-    """Return one segment of a path with everything escaped that could end it."""
+    """Return one path segment with all characters escaped that could end it, such as `/` and `?`."""
     return quote(segment, safe="")

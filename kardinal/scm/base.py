@@ -1,10 +1,11 @@
 """The protocol of pull requests.
 
-One protocol stands for all providers. It says only what promotion needs. Every operation is safe to repeat after a
-crash: opening adopts the open pull request of the same head, merging what is merged and closing what is closed changes
-nothing, a comment is found again by its marker, and a commit status that says the same already is not written.
+One protocol stands for all providers, and it has only the operations that promotion needs. Every operation is safe to
+repeat after a crash: opening adopts the open pull request of the same head, merging a merged and closing a closed pull
+request changes nothing, a comment is found again by its marker, and an equal commit status is not written again.
 
-What a provider cannot do is said by its `Capabilities`; asked for it all the same, it raises `UnsupportedProvider`.
+The `Capabilities` of a provider list the operations that it supports; for any other operation it raises
+`UnsupportedProvider`.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from kardinal.git import Subscription
-from kardinal.steps.capabilities import MergeMethod
-from kardinal.steps.commit_message import CommitMessage
+from kardinal.git import BranchSubscription
+from kardinal.objects.capabilities import MergeMethod, PullRequestField
+from kardinal.tree.commit_message import CommitMessage
 
 __all__ = [
-    "LABEL",
-    "Access",
     "Approval",
+    "Assignments",
     "BranchAccess",
     "CommitStatus",
+    "HostAccess",
     "MergeGroup",
     "MergeMethod",
     "Need",
@@ -35,52 +36,71 @@ __all__ = [
     "PullRequests",
     "RequestObserver",
     "StatusState",
-    "is_own_label",
+    "Unassigned",
 ]
 
 PullRequestState = Literal["open", "merged", "closed"]
 StatusState = Literal["pending", "success", "failure", "error"]
-Need = Literal["pull-requests", "statuses"]
-"""A use of a host's API by a Pipeline: pull requests with their labels and comments, or commit statuses."""
+Need = Literal["pull-requests", "statuses", "teams"]
+"""A use of a host's API: pull requests with their labels and comments, commit statuses, or teams as reviewers."""
 
 RequestObserver = Callable[[str, str], None]
 """Called as (endpoint, status) after each request.
 
-Status is the number of an HTTP answer or the name of an error, and `ok` where no HTTP is spoken.
+Status is the number of an HTTP answer or the name of an error, and `ok` for a provider without HTTP.
 """
-
-LABEL = "kardinal"
-
-
-def is_own_label(name: str) -> bool:
-    """Return whether a label is kardinal's to put on and take off; the others belong to people."""
-    return name == LABEL or name.startswith(f"{LABEL}/")
 
 
 @dataclass(frozen=True, slots=True)
 class NewPullRequest:
-    """A proposal to merge branch `head` into branch `base`, and the promotion it belongs to."""
+    """A proposal to merge branch `head` into branch `base`, and the promotion it belongs to.
+
+    `draft`: it is opened as a draft. If the host marks drafts in the title, the title starts with the host's prefix.
+    """
 
     title: str
     body: str
     head: str
     base: str
     labels: tuple[str, ...] = ()
+    draft: bool = False
     environment: str = ""
     bundle: str = ""
     pipeline: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignments:
+    """The people to assign to a pull request, by their names at the host, and labels for people.
+
+    A team is `platform`, or `acme/platform` with the organisation, which must be the owner of the repository.
+    """
+
+    reviewers: tuple[str, ...] = ()
+    team_reviewers: tuple[str, ...] = ()
+    assignees: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unassigned:
+    """A name of `Assignments` that a host does not accept, and the reason."""
+
+    field: PullRequestField
+    name: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request as its provider knows it at one moment.
+    """A pull request as its provider reports it at one moment.
 
     `head_commit` is the commit that would be merged, or was. `merge_commit` and `merged_at` are None unless `state` is
-    `merged`: the commit on the base branch with which the change landed, whatever the method, and when. `mergeable` is
-    None where the provider does not know, or has not decided yet. `behind`: the host merges it only with every commit
-    of the base in its head, and some are missing; None while the host is still comparing. `draft`: a person has said
-    that it is not to be merged, whether the host keeps that in a field or as a prefix of the title. `comments` and the
-    last three fields are known to provider `local` alone.
+    `merged`: the commit on the base branch with which the change landed, by any merge method, and the time. `mergeable`
+    is None if the provider does not know, or has not decided yet. `behind`: the host requires that the head contains
+    every commit of the base, and some are missing; None while the host is still comparing. `draft`: a person has marked
+    it as not ready, in a field of the host or by a prefix of the title. `comments` and the last three fields are set
+    only by provider `local`.
     """
 
     number: int
@@ -108,7 +128,7 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A review that approves and still counts: by whom, when, and of which commit where the provider says so."""
+    """A review that approves and still counts: the user, the time, and the commit if the provider reports it."""
 
     by: str
     at: datetime
@@ -117,7 +137,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class CommitStatus:
-    """A statement about a commit, shown by the host under the name `context`."""
+    """The state of a commit for one check, which the host shows under the name `context`."""
 
     context: str
     state: StatusState
@@ -127,9 +147,9 @@ class CommitStatus:
 
 @dataclass(frozen=True, slots=True)
 class OpenHead:
-    """An open pull request as the list of all shows it, from a fork or not: its head, and the branch it goes to.
+    """The head of an open pull request in the list of all, including those from forks.
 
-    `own`: `branch` is one of the repository itself. A branch of a fork may have any name.
+    `own`: `branch` is a branch of the repository itself; a branch of a fork may have any name.
     """
 
     number: int
@@ -141,7 +161,7 @@ class OpenHead:
 
 @dataclass(frozen=True, slots=True)
 class MergeGroup:
-    """A commit that a merge queue has made to test pull request `number` with those before it."""
+    """A commit that a merge queue has created to test pull request `number` with those before it."""
 
     commit: str
     base: str
@@ -149,10 +169,10 @@ class MergeGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """The rights of a credential on the repository, and what the repository's settings allow.
+class HostAccess:
+    """The rights of a credential on the repository, and the relevant settings of the repository.
 
-    `merge_methods` is empty where the host does not show them. `pull_requests`: the repository has them switched on.
+    `merge_methods` is empty if the host does not show them. `pull_requests`: the repository has pull requests enabled.
     `lacks`: permissions that the credential is known to lack, in the host's words (`write:issue`).
     """
 
@@ -167,14 +187,14 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class BranchAccess:
-    """The rights of a credential on one branch, to push and to merge into it; None where the host does not tell."""
+    """The rights of a credential to push and to merge into one branch; None if the host does not report them."""
 
     push: bool | None = None
     merge: bool | None = None
 
 
 class NoSubscription:
-    """The subscription of a provider that never calls back by itself."""
+    """The subscription of a provider that never calls back."""
 
     def close(self) -> None:
         """Do nothing."""
@@ -186,8 +206,8 @@ class PullRequests(Protocol):
     async def open(self, new: NewPullRequest) -> PullRequest:
         """Open a pull request, or adopt the open one with the same head.
 
-        One that is adopted keeps its text. Raises `NothingToMerge` when the base has all of the head's commits, and
-        `PullRequestNotFound`, which is transient, when the host answered with success and shows nothing.
+        An adopted pull request keeps its text. Raises `NothingToMerge` if the base contains all commits of the head,
+        and a transient `PullRequestNotFound` if the host reported success but does not show the pull request.
         """
         ...
 
@@ -196,39 +216,47 @@ class PullRequests(Protocol):
         ...
 
     async def list(self, state: PullRequestState | None = None) -> list[PullRequest]:
-        """All pull requests, or those in one state, by number."""
+        """Return all pull requests, or those in one state, by number."""
         ...
 
     async def heads(self) -> Sequence[OpenHead]:
-        """Return every open pull request, those from forks too, by number."""
+        """Return every open pull request, including those from forks, by number."""
         ...
 
     async def merge_groups(self) -> Sequence[MergeGroup]:
-        """Return the commits that the merge queues of the repository test now; none where the host has no queues."""
+        """Return the commits that the merge queues of the repository are testing; empty if the host has no queues."""
         ...
 
     async def changed_files(self, commit: str, *, base: str, number: int) -> Sequence[str] | None:
-        """Return the paths that a commit proposes to change on a branch, as they were and as they are to be.
+        """Return the old and new paths of all files that a commit proposes to change on a branch.
 
-        `commit` is the head of open pull request `number`, or of its merge group. None: the host does not list all of
-        them, or lists those of another commit.
+        `commit` is the head of open pull request `number`, or of its merge group. None: the host does not list all
+        files, or lists those of another commit.
         """
         ...
 
     async def find(self, head: str, *, base: str) -> PullRequest | None:
-        """Return the newest pull request from branch `head` of this repository to branch `base`, in whatever state."""
+        """Return the newest pull request from branch `head` of this repository to branch `base`, in any state."""
         ...
 
     async def update(
         self, number: int, *, title: str | None = None, body: str | None = None, labels: Sequence[str] | None = None
     ) -> PullRequest:
-        """Change what is given and differs; of the labels, only kardinal's own are taken off."""
+        """Change the given fields that differ; only kardinal's own labels are removed."""
+        ...
+
+    async def assign(self, number: int, wanted: Assignments) -> Sequence[Unassigned]:
+        """Add people and labels to a pull request, except people who are assigned or have reviewed already.
+
+        A name that the host refuses for good does not prevent the others. Called only for a provider with
+        `Capabilities.pull_request_fields`.
+        """
         ...
 
     async def comment(self, number: int, body: str, *, marker: str) -> None:
-        """Write the one comment of `marker`: made once, edited when its text differs, left alone otherwise.
+        """Create the only comment with `marker`, or edit it if its text differs.
 
-        Only a comment of the credential's own user counts, so that the text of others is neither found nor changed.
+        Only comments of the credential's own user count, so that comments of others are neither found nor changed.
         """
         ...
 
@@ -243,24 +271,24 @@ class PullRequests(Protocol):
     ) -> PullRequest:
         """Merge, unless it is merged already.
 
-        `by` is noted by providers that do not know who asks. `message` is that of the one commit which a squash makes:
-        hosts compose theirs without the trailers of the proposal's commit. Raises `HeadMoved` when the head is no
-        longer `expected_head`, `BehindBase` while the base has commits that the host wants in the head,
-        `MergeBlocked` while other rules of the host hold it, `kardinal.git.MergeConflict` when it
-        conflicts with its base, `PullRequestEnded` when it is closed.
+        `by` is recorded by providers that do not know the user. `message` is the message of the single commit of a
+        squash, because the hosts' own messages lack the trailers of the proposal's commit. Raises `HeadMoved` if the
+        head is no longer `expected_head`, `BehindBase` while the host requires commits of the base in the head,
+        `MergeBlocked` while other rules of the host hold it, `kardinal.git.MergeConflict` if it conflicts with its
+        base, `PullRequestEnded` if it is closed.
         """
         ...
 
     async def bring_up_to_date(self, number: int, *, expected_head: str | None = None) -> None:
-        """Have the host bring the commits of the base into the head, by a merge or a rebase; the head may move later.
+        """Make the host bring the commits of the base into the head, by a merge or a rebase; the head may move later.
 
-        Raises `HeadMoved` where the host can tell that the head is no longer `expected_head`, and
-        `kardinal.git.MergeConflict` where it conflicts with the base.
+        Raises `HeadMoved` if the host reports that the head is no longer `expected_head`, and
+        `kardinal.git.MergeConflict` if it conflicts with the base.
         """
         ...
 
     async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
-        """Close without merging, unless it is closed already; raises `PullRequestEnded` when it is merged."""
+        """Close without merging, unless it is closed already; raises `PullRequestEnded` if it is merged."""
         ...
 
     async def approvals(self, number: int) -> Sequence[Approval]:
@@ -268,7 +296,7 @@ class PullRequests(Protocol):
         ...
 
     async def closed_by(self, number: int) -> str | None:
-        """Return the name of the person who closed a pull request last; None where the host does not say."""
+        """Return the name of the person who last closed a pull request; None if the host does not report it."""
         ...
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
@@ -278,21 +306,21 @@ class PullRequests(Protocol):
     async def set_status(self, commit: str, status: CommitStatus, *, urgent: bool = True) -> bool:
         """Write a status unless the commit has it already; return whether it was written.
 
-        One that is not `urgent` waits until no promotion has anything to ask of the host.
+        A status that is not `urgent` waits until no promotion needs a request to the host.
         """
         ...
 
-    async def access(self, needs: Collection[Need] = ()) -> Access:
-        """Return what the credential may do with the repository; only permissions for `needs` are asked for.
+    async def access(self, needs: Collection[Need] = ()) -> HostAccess:
+        """Return the rights of the credential on the repository; only the permissions for `needs` are checked.
 
-        Nothing is changed, also where a host shows a missing permission by a refusal alone.
+        Nothing is changed, not even at hosts that show a missing permission only by a refusal.
         """
         ...
 
     async def branch_access(self, branch: str) -> BranchAccess:
-        """Return what the credential may do with a branch; nothing is known of one that does not exist."""
+        """Return the rights of the credential on a branch; all None if the branch does not exist."""
         ...
 
-    def subscribe(self, callback: Callable[[], None]) -> Subscription:
-        """Call back when something may have changed; it says only that another look is worth it."""
+    def subscribe(self, callback: Callable[[], None]) -> BranchSubscription:
+        """Call `callback` when a pull request may have changed; the caller then has to look again."""
         ...

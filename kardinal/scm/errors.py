@@ -3,22 +3,22 @@
     PullRequestError
     ├── PullRequestNotFound      no pull request has that number, or the host does not show it yet
     ├── PullRequestEnded         it is merged or closed, and the request needs an open one
-    ├── NothingToMerge           the base branch has every commit of the head
-    ├── HeadMoved                commits were added to the head since it was looked at
+    ├── NothingToMerge           the base branch contains every commit of the head
+    ├── HeadMoved                commits were added to the head since it was read
     ├── MergeBlocked             the host's own rules hold the merge: checks, reviews, a queue
-    │   └── BehindBase           the host merges it once the head has every commit of the base
-    ├── UnsupportedProvider      this provider, or this repository, cannot do what was asked
-    ├── WebhookRejected          a delivery that is not from the host, or not one that can be read
-    └── HostError                an answer of a host, or none
+    │   └── BehindBase           the host requires that the head contains every commit of the base
+    ├── UnsupportedProvider      this provider, or this repository, does not support the request
+    ├── WebhookRejected          a delivery that is not from the host, or that cannot be parsed
+    └── HostError                an unsuccessful answer of a host, or none
         ├── HostUnavailable      no answer in time, a lost connection, 5xx
         ├── RateLimited          the host, or the budget of its credential, asks to wait
         ├── AccessDenied         the credential is refused, or lacks a permission
-        ├── RequestRefused       the host will refuse it again
-        │   ├── AnswerTooLarge   an answer that is not read to its end
-        │   └── StatusesFull     a commit with as many statuses of one context as the host takes
+        ├── RequestRefused       the host will refuse the request again
+        │   ├── AnswerTooLarge   an answer that is too large to be read
+        │   └── StatusesFull     a commit with the maximum number of statuses of one context
         └── UnknownAnswer        no table knows this answer; worth a few attempts
 
-Failures of the repository below (a branch that is gone, a lock) arrive as `kardinal.git.GitError`, and so does a
+Failures of the repository below (a branch that is gone, a lock) are raised as `kardinal.git.GitError`, and so is a
 conflict that a host reports: `ConflictWithBase` is a `kardinal.git.MergeConflict` without the names of files.
 """
 
@@ -52,35 +52,50 @@ UNKNOWN_ATTEMPTS = 3
 
 
 class PullRequestError(KardinalError):
-    """A pull request that can not be what was asked of it, and what to do about it."""
+    """A request about a pull request that failed, and the remedy."""
 
 
 class PullRequestNotFound(PullRequestError):
-    """A number that no pull request has."""
+    """No pull request has this number."""
 
 
 class PullRequestEnded(PullRequestError):
-    """A pull request that is merged or closed already."""
+    """The pull request is merged or closed already."""
+
+    @classmethod
+    def closed(cls, number: int, *, noun: str = "pull request") -> PullRequestEnded:
+        """Return the error of a merge; `noun` is the host's word for a pull request."""
+        return cls(f"{noun} {number} is closed", remedy="Promote again to open a new one")
+
+    @classmethod
+    def merged(cls, number: int, *, noun: str = "pull request") -> PullRequestEnded:
+        """Return the error of closing; `noun` is the host's word for a pull request."""
+        return cls(f"{noun} {number} is merged", remedy="Undo it with a rollback")
 
 
 class NothingToMerge(PullRequestError):
-    """A head without a commit that the base branch does not have."""
+    """The base branch contains every commit of the head."""
 
 
 class HeadMoved(PullRequestError):
-    """A head that is no longer the commit which was looked at: it is read again."""
+    """The head is no longer the commit that was read; it must be read again."""
 
     transient = True
 
+    @classmethod
+    def away_from(cls, expected: str, *, branch: str, at: str | None) -> HeadMoved:
+        """Return the error of a branch that is at another commit than the expected one."""
+        return cls(f"branch {branch} is at {at}, and no longer at {expected}")
+
 
 class MergeBlocked(PullRequestError):
-    """A merge that the host does not allow yet."""
+    """The host does not allow the merge yet."""
 
     transient = True
 
 
 class BehindBase(MergeBlocked):
-    """A merge that the host does not allow until the head has every commit of the base."""
+    """The host does not allow the merge until the head contains every commit of the base."""
 
 
 class ConflictWithBase(MergeConflict):
@@ -93,11 +108,11 @@ class ConflictWithBase(MergeConflict):
 
 
 class UnsupportedProvider(PullRequestError):
-    """A provider, or a repository, without what was asked for."""
+    """A provider, or a repository, that does not support the request."""
 
 
 class WebhookRejected(PullRequestError):
-    """A delivery that is not believed; `status` is the HTTP status to answer with."""
+    """A delivery that is not authentic or cannot be parsed; `status` is the HTTP status to answer with."""
 
     def __init__(self, message: str, *, status: int, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
@@ -105,10 +120,10 @@ class WebhookRejected(PullRequestError):
 
 
 class HostError(PullRequestError):
-    """An answer of a host that is no success."""
+    """An unsuccessful answer of a host."""
 
     status: int | None = None
-    """The HTTP status, where there was an answer."""
+    """The HTTP status, if there was an answer."""
 
 
 class HostUnavailable(HostError):
@@ -118,13 +133,13 @@ class HostUnavailable(HostError):
 
 
 class RateLimited(HostError):
-    """A request that the host answers later; `retry_after` says when to try again."""
+    """A request that the host will answer later; `retry_after` is the wait in seconds."""
 
     transient = True
 
 
 class AccessDenied(HostError):
-    """A credential that is refused, or that lacks a permission: its Secret can be put right at any time."""
+    """A credential that is refused, or lacks a permission. Retried, because the Secret can be corrected at any time."""
 
     field = "git.secretRef"
     transient = True
@@ -136,15 +151,15 @@ class RequestRefused(HostError):
 
 
 class AnswerTooLarge(RequestRefused):
-    """An answer that is not read to its end; a list is asked for in smaller pages."""
+    """An answer that is too large to be read; a list is requested again in smaller pages."""
 
 
 class StatusesFull(RequestRefused):
-    """A commit that takes no further status of a context; nothing else depends on it."""
+    """A commit that accepts no further status of a context; nothing else depends on it."""
 
 
 class UnknownAnswer(HostError):
-    """An answer that no table knows: it is tried `attempts` times."""
+    """An answer that no table knows. It is retried up to `attempts` times."""
 
     transient = True
     attempts = UNKNOWN_ATTEMPTS

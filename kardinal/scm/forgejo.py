@@ -1,4 +1,4 @@
-"""Provider `forgejo`: the API of Gitea, from which Forgejo was forked; it signs webhooks under names of its own."""
+"""Provider `forgejo`: the API of Gitea, from which Forgejo was forked, with its own headers for signed webhooks."""
 
 from __future__ import annotations
 

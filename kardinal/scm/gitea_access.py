@@ -1,8 +1,8 @@
-"""The rights of a credential at Gitea and Forgejo: of its user, by the settings; of the token, by asking.
+"""The rights of a credential at Gitea and Forgejo: of its user, from the settings; of its token, by trying.
 
-No request shows a token's scopes. The host looks at them before it looks for what a request is about, so a request
-about pull request 0 or comment 0, which do not exist, is refused with 403 where a scope is missing, and answered with
-404 otherwise.
+No request shows the scopes of a token. The host checks them before it looks up the object of a request. So a request
+about pull request 0 or comment 0, which do not exist, is refused with 403 if a scope is missing, and answered with 404
+otherwise.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from kardinal.scm.addresses import quoted
-from kardinal.scm.base import Access, BranchAccess, Need
+from kardinal.scm.base import BranchAccess, HostAccess, Need
 from kardinal.scm.errors import AccessDenied, PullRequestNotFound
 from kardinal.scm.gitea_values import ApiRepository
 from kardinal.scm.http import HostClient
@@ -37,8 +37,8 @@ class GiteaAccess:
     async def repository(self) -> ApiRepository:
         return parsed(ApiRepository, (await self._client.request("access", "GET", self._path)).value)
 
-    async def access(self, needs: Collection[Need]) -> Access:
-        """Return the rights; the scopes for `needs` are tried only where the settings do not stand in the way."""
+    async def access(self, needs: Collection[Need]) -> HostAccess:
+        """Return the rights; the scopes for `needs` are tried only if the settings allow pull requests at all."""
         access = (await self.repository()).access()
         if access.archived or not access.pull_requests:
             return access
@@ -54,7 +54,7 @@ class GiteaAccess:
         return replace(access, lacks=tuple(self._client.host.permissions[operation] for operation in lacks))
 
     async def branch_access(self, branch: str) -> BranchAccess:
-        """Return what the user may do with a branch, by its protection."""
+        """Return the rights of the user on a branch, from its protection."""
         answer = await self._client.request("branch", "GET", f"{self._path}/branches/{quoted(branch)}")
         if answer.status == 404:
             return BranchAccess()

@@ -1,4 +1,4 @@
-"""The answers of Gitea and Forgejo that mean more than their status says."""
+"""The meanings of answers of Gitea and Forgejo that differ from the meaning of their HTTP status."""
 
 from __future__ import annotations
 
@@ -34,15 +34,20 @@ PERMISSIONS: Mapping[str, str] = {
     "access": "read:repository",
     "branch": "read:repository",
     "labels": "write:issue",
+    "reviewers": "write:repository",
+    "assignees": "write:repository",
+    "assignable": "read:repository",
     "comment": "write:issue",
     "user": "read:user",
 }
-"""Operation -> the scope of a token that it needs."""
+"""Operation -> the scope that a token needs for it."""
 
 _MERGE = frozenset({"merge"})
 _OPEN = frozenset({"open"})
 _CLOSE = frozenset({"close"})
-_OF_ONE = frozenset({"get", "files", "update", "update-branch", "comment", "close", "closed-by", "approvals", "labels"})
+_OF_ONE = frozenset(
+    {"get", "files", "update", "update-branch", "comment", "close", "closed-by", "approvals", "labels", "assignees"}
+)
 _OF_COMMIT = frozenset({"statuses", "set-status"})
 
 _MERGE_RULES: Sequence[Rule] = (
@@ -64,7 +69,7 @@ _MERGE_RULES: Sequence[Rule] = (
         error=RequestRefused,
         remedy="Set git.mergeMethod to a method that the repository's settings allow",
     ),
-    # The host is still comparing the branches, or found a conflict: its answer does not say which.
+    # The host is still comparing the branches, or found a conflict; its answer does not distinguish the two.
     Rule(
         status=405,
         outcome=Outcome.TRANSIENT,
@@ -74,11 +79,27 @@ _MERGE_RULES: Sequence[Rule] = (
         remedy="If it stays so, the pull request conflicts with its base, or is a draft",
         retry_after=2.0,
     ),
-    # The last rule that is looked at: without it, it could be merged.
+    # The host checks this rule last, so all other rules are satisfied.
     Rule(status=405, outcome=Outcome.TRANSIENT, operations=_MERGE, body="behind the base", error=BehindBase),
     Rule(status=405, outcome=Outcome.TRANSIENT, operations=_MERGE, error=MergeBlocked),
     Rule(status=409, outcome=Outcome.REREAD, operations=_MERGE, body="head out of date"),
-    Rule(status=409, outcome=Outcome.TRANSIENT, operations=_MERGE, body="push out of date", error=HostUnavailable),
+    # Another push to the base was faster.
+    Rule(
+        status=409,
+        outcome=Outcome.TRANSIENT,
+        operations=_MERGE,
+        body="push out of date|cannot lock ref .* but expected",
+        error=HostUnavailable,
+    ),
+    # Another push to the base is under way, or was killed.
+    Rule(
+        status=409,
+        outcome=Outcome.TRANSIENT,
+        operations=_MERGE,
+        body=r"Unable to create '[^']*\.lock': File exists",
+        error=MergeBlocked,
+        remedy="If no push is under way there, one that was killed has left this file: remove it at the host",
+    ),
     Rule(
         status=409,
         outcome=Outcome.TERMINAL,
@@ -132,6 +153,8 @@ ANSWERS: Sequence[Rule] = (
         remedy="Check git.url, and that the token's user can read the repository",
     ),
     *unknown_at_first(_OF_COMMIT, RequestRefused),
+    # The pull request has just been read, so the host does not know the name.
+    Rule(status=404, outcome=Outcome.TERMINAL, operations=frozenset({"reviewers"}), error=RequestRefused),
     Rule(status=422, outcome=Outcome.TERMINAL, error=RequestRefused),
     Rule(status=400, outcome=Outcome.TERMINAL, error=RequestRefused),
     Rule(
@@ -141,4 +164,4 @@ ANSWERS: Sequence[Rule] = (
         remedy="The repository is archived: unarchive it, or point git.url to another one",
     ),
 )
-"""The table of both hosts; the common one follows it."""
+"""The table of both hosts; the common table follows it."""

@@ -1,4 +1,4 @@
-"""The objects of the Gitea API that are read, and what they mean; checked before anything of them is used."""
+"""The objects of the Gitea API that are read, validated before use, and their meaning for kardinal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import AwareDatetime, BaseModel, Field, RootModel
 
-from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, OpenHead, PullRequest, StatusState
+from kardinal.scm.base import Approval, CommitStatus, HostAccess, MergeMethod, OpenHead, PullRequest, StatusState
 from kardinal.scm.values import has_draft_title
 
 __all__ = ["ApiFile", "ApiPullRequest", "ApiRepository", "ApiReview", "ApiStatus", "ApiTimeline", "approvals_of"]
@@ -32,7 +32,7 @@ class ApiBranch(BaseModel):
 
 
 class ApiPullRequest(BaseModel):
-    """A pull request; `label` of a branch keeps the name when the branch is gone, and `ref` does not."""
+    """A pull request. When a branch is deleted, its `label` keeps the name, while `ref` does not."""
 
     number: int = Field(gt=0)
     html_url: str
@@ -54,7 +54,7 @@ class ApiPullRequest(BaseModel):
 
     @property
     def of_this_repository(self) -> bool:
-        """Return whether the head is a branch of the same repository, and not of a fork."""
+        """Return whether the head is a branch of the same repository instead of a fork."""
         return self.head.repo_id == self.base.repo_id
 
     def open_head(self) -> OpenHead:
@@ -67,9 +67,9 @@ class ApiPullRequest(BaseModel):
         )
 
     def pull_request(self) -> PullRequest:
-        """Return it in kardinal's terms.
+        """Return the pull request in kardinal's terms.
 
-        That the host calls one not mergeable says little: it may still be looking.
+        If the host says that it is not mergeable, the host may still be checking, so the result is None.
         """
         return PullRequest(
             number=self.number,
@@ -97,7 +97,7 @@ class ApiPermissions(BaseModel):
 
 
 class ApiRepository(BaseModel):
-    """The settings of a repository, as the credential's user sees them."""
+    """The settings of a repository, as visible to the credential's user."""
 
     default_branch: str = ""
     archived: bool = False
@@ -108,9 +108,9 @@ class ApiRepository(BaseModel):
     default_merge_style: str = "merge"
     permissions: ApiPermissions = ApiPermissions()
 
-    def access(self) -> Access:
+    def access(self) -> HostAccess:
         allowed = (self.allow_merge_commits, self.allow_squash_merge, self.allow_rebase)
-        return Access(
+        return HostAccess(
             read=self.permissions.pull,
             push=self.permissions.push and not self.archived,
             merge_methods=frozenset(method for method, may in zip(_MERGE_METHODS, allowed, strict=True) if may),
@@ -145,11 +145,11 @@ class ApiEvent(BaseModel):
 
 
 class ApiTimeline(RootModel[list[ApiEvent] | None]):
-    """One page of the events of a pull request, the oldest first."""
+    """One page of the events of a pull request, oldest first."""
 
 
 class ApiFile(BaseModel):
-    """A changed file; the addresses of its contents end in the commit that the list is of."""
+    """A changed file; the URL of its contents ends with the commit to which the list belongs."""
 
     filename: str
     previous_filename: str = ""
@@ -167,7 +167,7 @@ class ApiStatus(BaseModel):
     target_url: str = ""
 
     def commit_status(self) -> CommitStatus:
-        """Return it in kardinal's terms; a state that it has no word for counts as an error."""
+        """Return the status in kardinal's terms; an unknown state counts as an error."""
         state = _STATES.get(self.status, "error")
         return CommitStatus(self.context, state, self.description, self.target_url)
 
@@ -177,10 +177,10 @@ class ApiCombinedStatus(BaseModel):
 
 
 def approvals_of(reviews: Iterable[ApiReview]) -> list[Approval]:
-    """Return who approves now, by time.
+    """Return the present approvals, by time.
 
-    Only official reviews count, those of people that the repository's rules know as reviewers. The last review of a
-    person that approves or asks for changes decides; a comment changes nothing.
+    Only official reviews count: those of people who are reviewers by the repository's rules. The last review of a
+    person that approves or requests changes decides; a comment changes nothing.
     """
     latest: dict[str, ApiReview] = {}
     for review in reviews:

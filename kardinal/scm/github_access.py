@@ -1,11 +1,11 @@
-"""The rights of a credential at GitHub, as far as GitHub tells.
+"""The rights of a credential at GitHub, as far as GitHub reports them.
 
-A GitHub App knows the permissions of its token. Of a classic token the scopes stand in a header of every answer
-(`X-OAuth-Scopes: repo`). Of a fine-grained token nothing is told: what it may not read is refused, what it may not
-write is known when it is written.
+A GitHub App knows the permissions of its token. The scopes of a classic token are in a header of every answer
+(`X-OAuth-Scopes: repo`). Nothing is reported about a fine-grained token: a forbidden read is refused, and a forbidden
+write is noticed only when writing.
 
-A branch is protected by rulesets, which say who may bypass them, or by a rule of its own, of which GraphQL says whether
-the viewer may push.
+A branch is protected by rulesets, which list who may bypass them, or by a rule of its own, for which GraphQL reports
+whether the viewer may push.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, Literal
 from pydantic import BaseModel
 
 from kardinal.scm.addresses import quoted
-from kardinal.scm.base import Access, BranchAccess, Need
+from kardinal.scm.base import BranchAccess, HostAccess, Need
 from kardinal.scm.errors import AccessDenied, HostError
 from kardinal.scm.github_app import AppAuthenticator
 from kardinal.scm.github_values import ApiRepository
@@ -26,15 +26,21 @@ from kardinal.scm.values import parsed
 
 __all__ = ["GitHubAccess"]
 
-_APP: Mapping[Need, str] = {"pull-requests": "pull_requests", "statuses": "statuses"}
+_APP: Mapping[Need, str] = {"pull-requests": "pull_requests", "statuses": "statuses", "teams": "members"}
 """Need -> the permission of an App."""
-_OPERATIONS: Mapping[Need, str] = {"pull-requests": "open", "statuses": "set-status"}
-"""Need -> the operation whose permission says what is missing."""
+_ENOUGH: Mapping[Need, tuple[str, ...]] = {
+    "pull-requests": ("write",),
+    "statuses": ("write",),
+    "teams": ("read", "write"),
+}
+"""Need -> the sufficient levels of that permission."""
+_OPERATIONS: Mapping[Need, str] = {"pull-requests": "open", "statuses": "set-status", "teams": "team-reviewers"}
+"""Need -> the operation whose permission is named as missing."""
 _RULES: Final = 100
 _RULESETS: Final = 8
-"""Rulesets of a branch that are looked at."""
+"""The most rulesets of a branch that are examined."""
 _UPDATES = frozenset({"update", "pull_request", "required_status_checks", "merge_queue", "workflows"})
-"""Rules by which a commit does not get onto the branch by a push."""
+"""Rules that keep a pushed commit from getting onto the branch."""
 
 _VIEWER = """\
 query($owner: String!, $name: String!, $ref: String!) {
@@ -79,8 +85,8 @@ class GitHubAccess:
         self._path = path
         self._app = app
 
-    async def access(self, needs: Collection[Need], *, age: float | None) -> Access:
-        """Return the rights; permissions for `needs` are looked for only where the settings do not stand in the way."""
+    async def access(self, needs: Collection[Need], *, age: float | None) -> HostAccess:
+        """Return the rights; permissions for `needs` are checked only if the settings allow pull requests at all."""
         granted = await self._app.permissions() if self._app else None
         answer = await self._client.request("access", "GET", self._path, age=age)
         repository = parsed(ApiRepository, answer.value)
@@ -88,17 +94,19 @@ class GitHubAccess:
         if access.archived or not access.pull_requests:
             return access
         if granted is not None:
-            missing = [need for need in needs if granted.get(_APP[need]) != "write"]
+            missing = [need for need in needs if granted.get(_APP[need]) not in _ENOUGH[need]]
         elif "x-oauth-scopes" in answer.headers:
             scopes = {scope.strip() for scope in answer.headers["x-oauth-scopes"].split(",")}
             enough = {"repo"} if repository.private else {"repo", "public_repo"}
             return replace(access, lacks=("repo",) if needs and not scopes & enough else ())
         else:
-            missing = [need for need in needs if not await self._reads(need, access.default_branch)]
+            # A token that may not see a team gets the same answer as for a team that does not exist.
+            readable = [need for need in needs if need != "teams"]
+            missing = [need for need in readable if not await self._reads(need, access.default_branch)]
         return replace(access, lacks=tuple(self._client.host.permissions[_OPERATIONS[need]] for need in missing))
 
     async def branch_access(self, branch: str) -> BranchAccess:
-        """Return what the rulesets and the protection of a branch let the credential do."""
+        """Return the rights that the rulesets and the protection of a branch give to the credential."""
         query = {"per_page": str(_RULES)}
         answer = await self._client.request(
             "rules", "GET", f"{self._path}/rules/branches/{quoted(branch)}", query=query
@@ -113,7 +121,7 @@ class GitHubAccess:
         return BranchAccess(push=await self._viewer_can_push(branch))
 
     async def _reads(self, need: Need, branch: str) -> bool:
-        """Return whether the token may read what it has to write."""
+        """Return whether the token may read the objects that it has to write."""
         try:
             if need == "pull-requests":
                 await self._client.request("list", "GET", f"{self._path}/pulls", query={"per_page": "1"})
@@ -134,7 +142,7 @@ class GitHubAccess:
         return parsed(ApiRuleset, answer.value).current_user_can_bypass if answer.status != 404 else None
 
     async def _viewer_can_push(self, branch: str) -> bool | None:
-        """Return what GraphQL says of the branch's own rule; None where it has none, or this host does not tell."""
+        """Return GraphQL's answer about the branch's own rule; None without a rule, or if it is not reported."""
         body = {"query": _VIEWER, "variables": {**self._variables, "ref": f"refs/heads/{branch}"}}
         answer = await self._graphql.request("rules", "POST", "/graphql", body=body)
         value = answer.value if isinstance(answer.value, dict) else {}

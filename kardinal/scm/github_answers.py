@@ -1,4 +1,4 @@
-"""The answers of GitHub that mean more than their status says."""
+"""The answers of GitHub that mean more than their status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from kardinal.scm.http import Outcome, Rule, unknown_at_first
 
 __all__ = ["ANSWERS", "PERMISSIONS"]
 
-_PULLS_READ, _PULLS_WRITE = "Pull requests: read", "Pull requests: read and write"
+_PULLS_READ = "Pull requests: read"
+_PULLS_WRITE = "Pull requests: read and write"
 
 PERMISSIONS: Mapping[str, str] = {
     "open": _PULLS_WRITE,
@@ -27,6 +28,9 @@ PERMISSIONS: Mapping[str, str] = {
     "find": _PULLS_READ,
     "update": _PULLS_WRITE,
     "labels": _PULLS_WRITE,
+    "reviewers": _PULLS_WRITE,
+    "team-reviewers": f"{_PULLS_WRITE}, and of the organisation Members: read",
+    "assignees": _PULLS_WRITE,
     "comment": _PULLS_WRITE,
     "close": _PULLS_WRITE,
     "approvals": _PULLS_READ,
@@ -43,12 +47,13 @@ PERMISSIONS: Mapping[str, str] = {
     "access": "Metadata: read",
     "rules": "Metadata: read",
 }
-"""Operation -> the permission that a fine-grained token or a GitHub App needs; of a classic token, the scope `repo`."""
+"""Operation -> the permission of a fine-grained token or a GitHub App; a classic token needs the scope `repo`."""
 
 _MERGE = frozenset({"merge"})
 _UPDATE = frozenset({"update-branch"})
 _OPEN = frozenset({"open"})
-_OF_ONE = frozenset({"get", "update", "update-branch", "comment", "close", "closed-by", "approvals", "labels", "merge"})
+_ASSIGNING = frozenset({"labels", "reviewers", "team-reviewers", "assignees"})
+_OF_ONE = _ASSIGNING | {"get", "update", "update-branch", "comment", "close", "closed-by", "approvals", "merge"}
 _OF_COMMIT = frozenset({"statuses", "set-status", "files"})
 _OF_REPOSITORY = frozenset({"access", "list", "find", "open"})
 _TOKENS = frozenset({"installation", "mint"})
@@ -69,7 +74,7 @@ _LIMIT_RULES: Sequence[Rule] = (
         retry_after=60.0,
     ),
     Rule(status=422, outcome=Outcome.TRANSIENT, body=_SECONDARY, error=RateLimited, retry_after=60.0),
-    # GraphQL says so in an answer of 200, whose errors are the only text of people in it:
+    # GraphQL reports it in an answer with 200, whose errors contain no other text of people:
     # https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api
     Rule(
         status=200,
@@ -137,7 +142,7 @@ _MERGE_RULES: Sequence[Rule] = (
         error=ConflictWithBase,
         remedy="Promote again, or resolve the conflict on the branch",
     ),
-    # Another merge landed while GitHub looked at this one.
+    # Another merge landed while GitHub checked this one.
     Rule(
         status=405,
         outcome=Outcome.TRANSIENT,
@@ -170,6 +175,14 @@ _OPEN_RULES: Sequence[Rule] = (
         status=422,
         outcome=Outcome.TERMINAL,
         operations=_OPEN,
+        body="draft pull requests are not supported",
+        error=RequestRefused,
+        remedy="Leave git.pullRequest.draft out: the plan of the repository's owner has no drafts",
+    ),
+    Rule(
+        status=422,
+        outcome=Outcome.TERMINAL,
+        operations=_OPEN,
         body=r'"field":\s*"base"',
         error=RequestRefused,
         remedy="Check git.branch: the repository has no such branch",
@@ -182,14 +195,28 @@ ANSWERS: Sequence[Rule] = (
     *_MERGE_RULES,
     *_UPDATE_RULES,
     *_OPEN_RULES,
-    # Gone already: a person, or a setting of the repository, was faster.
+    # It was deleted already, by a person or by a setting of the repository.
     Rule(
         status=404,
         outcome=Outcome.SUCCESS,
         operations=frozenset({"unlabel", "branch", "delete-branch", "reviewer", "rules"}),
     ),
     Rule(status=422, outcome=Outcome.SUCCESS, operations=frozenset({"delete-branch"}), body="does not exist"),
-    # 1,000 of one context: https://docs.github.com/en/rest/commits/statuses#create-a-commit-status
+    Rule(
+        status=422,
+        outcome=Outcome.TERMINAL,
+        operations=frozenset({"reviewers"}),
+        error=RequestRefused,
+        remedy="Only who has access to the repository can be asked for a review",
+    ),
+    Rule(
+        status=422,
+        outcome=Outcome.TERMINAL,
+        operations=frozenset({"team-reviewers"}),
+        error=RequestRefused,
+        remedy="The team must have access to the repository, and the token Members: read of the organisation",
+    ),
+    # The limit is 1,000 per context: https://docs.github.com/en/rest/commits/statuses#create-a-commit-status
     Rule(
         status=422,
         outcome=Outcome.TERMINAL,
@@ -208,4 +235,4 @@ ANSWERS: Sequence[Rule] = (
     Rule(status=422, outcome=Outcome.TERMINAL, error=RequestRefused),
     Rule(status=400, outcome=Outcome.TERMINAL, error=RequestRefused),
 )
-"""The table of github.com and of Enterprise Server; the common one follows it."""
+"""The table of github.com and of Enterprise Server; the common table follows it."""

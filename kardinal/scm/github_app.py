@@ -1,7 +1,7 @@
-"""GitHub Apps: a key that signs for a token of one repository, which is good for an hour.
+"""GitHub Apps: a private key with which a token for one repository is requested, valid for an hour.
 
-The token is minted when it is first needed, restricted to the one repository, kept with the sessions of the program,
-and minted anew five minutes before it expires, or when GitHub refuses it. Git gets it as the password of the user
+The token is minted when it is first needed, restricted to the one repository, cached with the sessions of the program,
+and minted again five minutes before it expires, or when GitHub refuses it. Git uses it as the password of the user
 `x-access-token`.
 """
 
@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from gidgethub.apps import get_jwt
 from pydantic import AwareDatetime, BaseModel, Field
 
-from kardinal.git import Credentials
-from kardinal.runtime.clock import Clock
+from kardinal.clock import Clock
+from kardinal.git import GitCredentials
 from kardinal.scm.addresses import quoted
 from kardinal.scm.errors import AccessDenied
 from kardinal.scm.http import Host, HostClient, HostSessions, MintedToken
@@ -34,10 +34,10 @@ _USER = "x-access-token"
 _APP = re.compile(r"[0-9]{1,18}|Iv[0-9A-Za-z.]{1,60}", re.ASCII)
 """The number of an App, or its client ID, such as `Iv1.8a61f9b3a7aba766` or `Iv23liAbCdEfGhIjKlMn`."""
 _JWT_SECONDS = 540
-"""GitHub refuses one of more than ten minutes."""
+"""In seconds. GitHub refuses a JWT that is valid for more than ten minutes."""
 _AHEAD = 300.0
 _LIFETIME = (60.0, 3600.0)
-"""Seconds that a token is used at least and at most, whatever the clocks say."""
+"""The minimum and maximum time in seconds for which a token is used, whatever the clocks say."""
 
 
 class ApiInstallation(BaseModel):
@@ -52,7 +52,7 @@ class ApiInstallationToken(BaseModel):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AppKey:
-    """The keys of a Secret for a GitHub App; without `installation`, that of the repository is looked up."""
+    """The keys of a Secret for a GitHub App. `installation` defaults to the installation of the repository."""
 
     app: str
     private_key: str
@@ -63,7 +63,7 @@ class AppKey:
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> AppKey | None:
-        """Return the key of a Secret with `appId` and `privateKey`; None where it has neither."""
+        """Return the key of a Secret with `appId` and `privateKey`; None if it has neither."""
         app, installation, key = (values.get(name, "").strip() for name in ("appId", "installationId", "privateKey"))
         if not app and not key:
             return None
@@ -76,13 +76,13 @@ class AppKey:
         return cls(app, key, installation)
 
     def signed(self) -> str:
-        """Return a token of the App itself; takes milliseconds of a processor."""
+        """Return a JWT of the App itself; signing takes milliseconds of CPU time."""
         try:
             key = load_pem_private_key(self.private_key.encode(), None)
         except (ValueError, TypeError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, RSAPrivateKey):
-            # Without the cause, which may quote the key.
+            # Raised without the cause, which may quote the key.
             raise AccessDenied(
                 "privateKey is no RSA key in PEM form without a passphrase",
                 remedy="Put the file that GitHub made for the App into the Secret",
@@ -92,7 +92,7 @@ class AppKey:
 
 @dataclass(frozen=True, slots=True)
 class _AsApp:
-    """Authenticates as the App itself, which may do nothing but mint."""
+    """Authenticate as the App itself, which may only mint tokens."""
 
     key: AppKey
     identity: str
@@ -100,7 +100,7 @@ class _AsApp:
     async def headers(self) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {await asyncio.to_thread(self.key.signed)}"}
 
-    async def credentials(self) -> Credentials:
+    async def credentials(self) -> GitCredentials:
         raise AccessDenied("a GitHub App has no credentials without an installation")
 
     def refused(self) -> bool:
@@ -111,7 +111,7 @@ class _AsApp:
 
 
 class AppAuthenticator:
-    """Authenticates as the installation of an App on one repository."""
+    """Authenticate as the installation of an App on one repository."""
 
     def __init__(
         self,
@@ -138,23 +138,23 @@ class AppAuthenticator:
 
     @cached_property
     def identity(self) -> str:
-        """Return what the quota of the installation, which is of one owner, is counted under."""
+        """The identity under which requests are counted: that of the installation, which belongs to one owner."""
         parts = (self._key.app, self._key.installation, self._key.private_key, self._owner)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
     async def headers(self) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {(await self._token()).text}"}
 
-    async def credentials(self) -> Credentials:
-        # The identity is what stays: a mirror outlives its tokens.
-        return Credentials(_USER, (await self._token()).text, identity=f"github-app {self.identity}")
+    async def credentials(self) -> GitCredentials:
+        # The identity does not change, so a mirror can outlive the tokens.
+        return GitCredentials(_USER, (await self._token()).text, identity=f"github-app {self.identity}")
 
     async def permissions(self) -> Mapping[str, str]:
-        """Return what the token may do: permission -> read or write."""
+        """Return the permissions of the token: permission -> read or write."""
         return (await self._token()).permissions
 
     def refused(self) -> bool:
-        """Drop the token that was used last: a new one may be better."""
+        """Drop the token that was used last, because a new one may be accepted."""
         if self._last is None:
             return False
         self._tokens.drop(self._place, self._last)

@@ -1,4 +1,4 @@
-"""Statuses of commits at GitHub, the files that they change, and the commits that merge queues test."""
+"""Statuses of commits at GitHub, the files that commits change, and the commits that merge queues test."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["GitHubCommits"]
 
 _PAGE = "100"
 _DESCRIPTION = 140
-"""Characters of a status that GitHub takes."""
+"""The maximum length of a status description at GitHub, in characters."""
 _FILES = 300
-"""Files that a comparison lists at most."""
+"""The most files that a comparison lists."""
 _QUEUES = "gh-readonly-queue/"
 _GROUP = re.compile(r"refs/heads/gh-readonly-queue/(?P<base>.{1,255})/pr-(?P<number>[1-9][0-9]{0,8})-[0-9a-f]{40}")
 """https://docs.github.com/en/repositories/configuring-branches-and-merges-in-your-repository/configuring-pull-request-merges/managing-a-merge-queue"""
 _GROUPS = 100
-"""Branches of merge queues that are looked at."""
+"""The most branches of merge queues that are examined."""
 
 
 class GitHubCommits:
@@ -37,7 +37,9 @@ class GitHubCommits:
     async def statuses(self, commit: str, priority: Priority = Priority.OPEN) -> Mapping[str, CommitStatus]:
         """Return the newest status of each context of a commit."""
         found: dict[str, CommitStatus] = {}
-        path, age, page = f"{self._path}/commits/{quoted(commit)}/status", self._age(commit), 1
+        path = f"{self._path}/commits/{quoted(commit)}/status"
+        age = self._age(commit)
+        page = 1
         while True:
             query = {"per_page": _PAGE, "page": str(page)}
             answer = await self._client.request("statuses", "GET", path, query=query, priority=priority, age=age)
@@ -48,7 +50,7 @@ class GitHubCommits:
             page += 1
 
     async def set_status(self, commit: str, status: CommitStatus, priority: Priority) -> bool:
-        """Write a status unless the commit has it already; a longer description is cut."""
+        """Write a status unless the commit has it already; a long description is cut."""
         description = cut(status.description, _DESCRIPTION)
         wanted = CommitStatus(status.context, status.state, description, status.url)
         if (await self.statuses(commit, priority)).get(status.context) == wanted:
@@ -70,7 +72,7 @@ class GitHubCommits:
         return [group for group in groups if group is not None]
 
     async def changed_files(self, commit: str, *, base: str) -> Sequence[str] | None:
-        """Compare by commit: what a pull request shows under its number may be of a later one."""
+        """Compare by commit, because the pull request may show the files of a later commit."""
         path = f"{self._path}/compare/{quoted(base)}...{quoted(commit)}"
         age = self._age(commit)
         query = {"per_page": "1"}

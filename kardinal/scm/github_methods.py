@@ -1,7 +1,7 @@
 """The methods by which a pull request may be merged into a branch at GitHub.
 
-Three places decide together: the settings of the repository, the rulesets of the branch (`allowed_merge_methods` of the
-rule for pull requests, a linear history), and the protection of the branch (a linear history, which GraphQL tells).
+Three places decide together: the settings of the repository; the rulesets of the branch (`allowed_merge_methods` of the
+rule for pull requests, a linear history); and the protection of the branch (a linear history, reported by GraphQL).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ApiParameters(BaseModel):
 
 
 class ApiRule(BaseModel):
-    """A rule of a ruleset; parameters of other rules are not read."""
+    """A rule of a ruleset; the parameters of other kinds of rules are not read."""
 
     type: str
     parameters: ApiParameters | None = None
@@ -43,12 +43,12 @@ class ApiRule(BaseModel):
 async def merge_method(
     client: HostClient, path: str, base: str, *, wanted: MergeMethod | None, linear: bool
 ) -> MergeMethod:
-    """Return `wanted`, or the first method that is allowed; raises `RequestRefused` where there is none.
+    """Return `wanted`, or the first allowed method without it; raises `RequestRefused` if there is none.
 
-    `path` is that of the repository in the API, `linear` what the protection of the branch says.
+    `path` is the path of the repository in the API; `linear`: the branch protection requires a linear history.
     """
     answer = await client.request("access", "GET", path, priority=Priority.MERGE)
-    # The settings are shown to those who may push, and to no others.
+    # The settings are visible only to users who may push.
     settings = parsed(ApiRepository, answer.value).merge_methods or list(_ALL)
     query = {"per_page": _RULES}
     listed = await client.request(

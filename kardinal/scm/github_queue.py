@@ -1,11 +1,11 @@
-"""GitHub's merge queue, which is reached by GraphQL alone.
+"""GitHub's merge queue, which is available only through GraphQL.
 
-Where a branch has a queue, a merge is asked for by putting the pull request into it. GitHub tests it together with
-those before it and merges it later, or takes it out again; until then the pull request is open, and its merge blocked.
-A token that may pass by the queue is not made to: the rule of the branch stands for kardinal as well.
+If a branch has a queue, a merge is requested by putting the pull request into the queue. GitHub tests it together with
+those before it and merges it later, or takes it out again; until then the pull request is open, and its merge is
+blocked. A token that may bypass the queue does not do so, because the rule of the branch applies to kardinal as well.
 
-One that was taken out again, by a person or because its checks failed, is not put back as it is: it would be tested and
-taken out for ever. It waits for a person until its head is another commit, or until it is put back by hand.
+A pull request that was taken out again, by a person or because its checks failed, is not put back unchanged, because
+that would repeat forever. It waits until its head is another commit, or until a person puts it back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, BaseModel
 
 from kardinal.scm.base import PullRequest
 from kardinal.scm.errors import AccessDenied, HeadMoved, MergeBlocked, UnknownAnswer
-from kardinal.scm.http import HostClient, Priority, quoted_words
+from kardinal.scm.http import HostClient, Priority
 from kardinal.scm.values import parsed
 
 __all__ = ["MergeQueue"]
@@ -70,7 +70,7 @@ class ApiActor(BaseModel):
 
 
 class ApiEvent(BaseModel):
-    """The last event of a queue; one that is no removal has no time."""
+    """The last event of a queue; an event other than a removal has no time."""
 
     createdAt: AwareDatetime | None = None  # noqa: N815
     reason: str | None = None
@@ -88,7 +88,7 @@ class ApiQueuedPullRequest(BaseModel):
     timelineItems: ApiEvents = ApiEvents()  # noqa: N815
 
     def removal(self) -> ApiEvent | None:
-        """Return how it was taken out of the queue as it is; None where it was not, or has another head since."""
+        """Return the event by which the present head was taken out of the queue; None if there is no such event."""
         last = self.timelineItems.nodes[-1] if self.timelineItems.nodes else ApiEvent()
         heads = [one.commit.committedDate for one in self.commits.nodes]
         if last.createdAt is None or any(head > last.createdAt for head in heads):
@@ -125,9 +125,11 @@ class MergeQueue:
     async def enter(self, pull_request: PullRequest, *, expected_head: str | None) -> bool:
         """Put the pull request into the queue of its base, and raise `MergeBlocked`.
 
-        Where the base has none, return whether its protection wants a linear history, which the same answer tells.
+        If the base has no queue, return whether its protection requires a linear history, which is part of the same
+        answer.
         """
-        number, base = pull_request.number, pull_request.base
+        number = pull_request.number
+        base = pull_request.base
         variables = {"owner": self._owner, "name": self._name, "branch": base, "number": number}
         data = await self._ask(_LOOK, {**variables, "ref": f"refs/heads/{base}"}, queues_unknown=True)
         if data is None:
@@ -138,17 +140,17 @@ class MergeQueue:
             return rule is not None and rule.requiresLinearHistory
         entry = found.pullRequest.mergeQueueEntry
         if entry is None:
-            _check_removal(found.pullRequest, number, base)
+            self._check_removal(found.pullRequest, number, base)
             head = expected_head or pull_request.head_commit
             wanted = {"pullRequestId": found.pullRequest.id, "expectedHeadOid": head}
             await self._ask(_ENQUEUE, {"input": wanted})
-        state = f", as {entry.state[:40]}" if entry is not None else ""
+        state = self._client.quoted(entry.state if entry is not None else None, before=", as ")
         blocked = MergeBlocked(f"pull request {number} is in the merge queue of {base}{state}")
         blocked.retry_after = _RETRY_AFTER
         raise blocked
 
     async def _ask(self, query: str, variables: object, *, queues_unknown: bool = False) -> Any:
-        """Return the data of an answer; None where `queues_unknown` and this version of the host has no queues."""
+        """Return the data of an answer; None if `queues_unknown` and this version of the host has no queues."""
         body = {"query": query, "variables": variables}
         answer = await self._client.request("enqueue", "POST", "/graphql", body=body, priority=Priority.MERGE)
         value = answer.value if isinstance(answer.value, dict) else {}
@@ -156,30 +158,30 @@ class MergeQueue:
         if not errors:
             return value.get("data")
         first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
-        said = quoted_words(str(first.get("message", "")))
+        said = str(first.get("message", ""))
+        quoted = self._client.quoted(said)
         if queues_unknown and "mergeQueue" in said and "exist" in said:
             return None
         if "not accessible" in said:
             needed = self._client.host.permissions.get("enqueue", "")
             raise AccessDenied(
-                f"{self._client.host.name} refused the merge queue: {said}", remedy=f"Give the token {needed}"
+                f"{self._client.host.name} refused the merge queue{quoted}", remedy=f"Give the token {needed}"
             )
         if "head branch was modified" in said.lower() or "expectedheadoid" in said.lower():
-            raise HeadMoved(f"{self._client.host.name} refused to queue: {said}")
+            raise HeadMoved(f"{self._client.host.name} refused to queue{quoted}")
         if query is _ENQUEUE:
-            raise MergeBlocked(f"{self._client.host.name} refused to queue: {said}")
-        raise UnknownAnswer(f"{self._client.host.name} answered the merge queue with an error: {said}")
+            raise MergeBlocked(f"{self._client.host.name} refused to queue{quoted}")
+        raise UnknownAnswer(f"{self._client.host.name} answered the merge queue with an error{quoted}")
 
-
-def _check_removal(found: ApiQueuedPullRequest, number: int, base: str) -> None:
-    removed = found.removal()
-    if removed is None:
-        return
-    by = f" by {removed.actor.login[:40]}" if removed.actor is not None and removed.actor.login else ""
-    why = f" ({removed.reason[:80]})" if removed.reason else ""
-    blocked = MergeBlocked(
-        f"pull request {number} was taken out of the merge queue of {base}{by}{why}",
-        remedy="Put it back there, add a commit to it, or close it",
-    )
-    blocked.blocked = True
-    raise blocked
+    def _check_removal(self, found: ApiQueuedPullRequest, number: int, base: str) -> None:
+        removed = found.removal()
+        if removed is None:
+            return
+        by = self._client.quoted(removed.actor.login if removed.actor is not None else None, before=" by ")
+        why = self._client.quoted(removed.reason)
+        blocked = MergeBlocked(
+            f"pull request {number} was taken out of the merge queue of {base}{by}{why}",
+            remedy="Put it back there, add a commit to it, or close it",
+        )
+        blocked.blocked = True
+        raise blocked

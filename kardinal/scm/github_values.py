@@ -1,4 +1,4 @@
-"""The objects of the GitHub API that are read, and what they mean; checked before anything of them is used."""
+"""The objects of the GitHub API that are read, validated before use, and their meaning for kardinal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, OpenHead, PullRequest, StatusState
+from kardinal.scm.base import Approval, CommitStatus, HostAccess, MergeMethod, OpenHead, PullRequest, StatusState
 
 __all__ = [
     "ApiCombinedStatus",
@@ -31,7 +31,7 @@ _STATES: Mapping[str, StatusState] = {
     "failure": "failure",
 }
 _BEHIND: Mapping[str, bool | None] = {"behind": True, "unknown": None}
-"""State of the merge -> whether the base has commits that are required in the head; the host decides it later."""
+"""Mergeable state -> whether the head lacks required commits of the base; None while the host has not decided."""
 _DECISIONS = frozenset({"APPROVED", "CHANGES_REQUESTED", "DISMISSED"})
 
 
@@ -49,7 +49,7 @@ class ApiFork(BaseModel):
 
 
 class ApiBranch(BaseModel):
-    """One side of a pull request; `repo` is None when a fork was deleted."""
+    """One side of a pull request; `repo` is None if a fork was deleted."""
 
     ref: str
     sha: str
@@ -57,7 +57,7 @@ class ApiBranch(BaseModel):
 
 
 class ApiPullRequest(BaseModel):
-    """A pull request; of a list, without what only the last four fields say."""
+    """A pull request; items of a list lack the last three fields."""
 
     number: int = Field(gt=0)
     html_url: str
@@ -78,14 +78,17 @@ class ApiPullRequest(BaseModel):
 
     @property
     def of_this_repository(self) -> bool:
-        """Return whether the head is a branch of the same repository, and not of a fork."""
+        """Return whether the head is a branch of the same repository instead of a fork."""
         return self.head.repo is not None and self.head.repo == self.base.repo
 
     def open_head(self) -> OpenHead:
         return OpenHead(self.number, self.head.sha, self.head.ref, self.base.ref, own=self.of_this_repository)
 
     def pull_request(self) -> PullRequest:
-        """Return it in kardinal's terms: the merge commit of an open one is that of a trial, on no branch."""
+        """Return the pull request in kardinal's terms.
+
+        While it is open, its merge commit is only a trial and is ignored.
+        """
         merged = self.merged_at is not None
         return PullRequest(
             number=self.number,
@@ -114,7 +117,7 @@ class ApiPermissions(BaseModel):
 
 
 class ApiRepository(BaseModel):
-    """The settings of a repository; the merge methods are shown to those who may push."""
+    """The settings of a repository; the merge methods are visible only to users who may push."""
 
     default_branch: str = ""
     private: bool = True
@@ -130,15 +133,16 @@ class ApiRepository(BaseModel):
         allowed = (self.allow_merge_commit, self.allow_squash_merge, self.allow_rebase_merge)
         return [method for method, may in zip(_MERGE_METHODS, allowed, strict=True) if may]
 
-    def access(self, granted: Mapping[str, str] | None) -> Access:
-        """Return what may be done; `granted` are the permissions of an App's token, which the host does not repeat."""
+    def access(self, granted: Mapping[str, str] | None) -> HostAccess:
+        """Return the rights; `granted` are the permissions of an App's token, which the host does not repeat."""
         if granted is not None:
             contents = granted.get("contents", "")
-            read, push = contents in ("read", "write"), contents == "write"
+            read = contents in ("read", "write")
+            push = contents == "write"
         else:
             read = self.permissions is not None and self.permissions.pull
             push = self.permissions is not None and self.permissions.push
-        return Access(
+        return HostAccess(
             read=read,
             push=push and not self.archived,
             merge_methods=frozenset(self.merge_methods),
@@ -175,7 +179,7 @@ class ApiComment(BaseModel):
     performed_via_github_app: ApiApp | None = None
 
     def is_of(self, *, login: str, app: str | None) -> bool:
-        """Return whether the credential's own user wrote it: an App's robot, or the user of a token."""
+        """Return whether the credential's own user wrote the comment: the bot of an App, or the user of a token."""
         if self.user is None:
             return False
         if app is None:
@@ -185,7 +189,7 @@ class ApiComment(BaseModel):
 
 
 class ApiIssue(BaseModel):
-    """The issue that every pull request is as well."""
+    """The issue that belongs to every pull request."""
 
     closed_by: ApiUser | None = None
 
@@ -207,7 +211,7 @@ class ApiFile(BaseModel):
 
 
 class ApiComparison(BaseModel):
-    """The changes between two commits; where nothing differs there are no files."""
+    """The changes between two commits; without a difference there are no files."""
 
     files: list[ApiFile] = []
 
@@ -219,7 +223,7 @@ class ApiStatus(BaseModel):
     target_url: str | None = None
 
     def commit_status(self) -> CommitStatus:
-        """Return it in kardinal's terms; a state that it has no word for counts as an error."""
+        """Return the status in kardinal's terms; an unknown state counts as an error."""
         state = _STATES.get(self.state, "error")
         return CommitStatus(self.context, state, self.description or "", self.target_url or "")
 
@@ -229,7 +233,7 @@ class ApiCombinedStatus(BaseModel):
 
 
 def latest_approvals(reviews: Iterable[ApiReview]) -> list[Approval]:
-    """Return the people whose last decision approves, by time; a comment decides nothing."""
+    """Return the people whose last decision approves, by time; a comment is no decision."""
     latest: dict[str, tuple[AwareDatetime, ApiReview]] = {}
     for review in reviews:
         if review.user is None or review.submitted_at is None or review.state not in _DECISIONS:

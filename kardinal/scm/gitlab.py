@@ -1,4 +1,4 @@
-"""Provider `gitlab`: merge requests by the REST API, version 4, of gitlab.com or a GitLab of one's own.
+"""Provider `gitlab`: merge requests through the REST API, version 4, of gitlab.com or a self-managed GitLab.
 
     https://host/group/subgroup/project  ->  https://host/api/v4/projects/group%2Fsubgroup%2Fproject
 
@@ -7,36 +7,34 @@ Merging is in `kardinal.scm.gitlab_merges`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kardinal.git import Subscription
+from kardinal.objects.capabilities import Capabilities
 from kardinal.scm.addresses import RepositoryAddress, quoted
 from kardinal.scm.base import (
-    Access,
     Approval,
+    Assignments,
     BranchAccess,
     CommitStatus,
+    HostAccess,
     MergeGroup,
-    MergeMethod,
     Need,
     NewPullRequest,
-    NoSubscription,
     OpenHead,
     PullRequest,
     PullRequests,
     PullRequestState,
-    is_own_label,
+    Unassigned,
 )
-from kardinal.scm.comments import is_marked, marked
+from kardinal.scm.comments import is_marked
 from kardinal.scm.errors import (
     NothingToMerge,
-    PullRequestEnded,
-    UnknownAnswer,
     UnsupportedProvider,
 )
 from kardinal.scm.gitlab_access import GitLabAccess
 from kardinal.scm.gitlab_answers import ANSWERS, PERMISSIONS
+from kardinal.scm.gitlab_assigning import GitLabAssigning
 from kardinal.scm.gitlab_commits import GitLabCommits
 from kardinal.scm.gitlab_merges import GitLabMerges
 from kardinal.scm.gitlab_values import (
@@ -48,32 +46,43 @@ from kardinal.scm.gitlab_values import (
     approvals_of,
 )
 from kardinal.scm.gitlab_webhooks import parse_webhook
-from kardinal.scm.http import Authenticator, Host, HostClient, Outcome, Priority, Rate, StaticToken
-from kardinal.scm.provider import Provider, Target
-from kardinal.scm.values import parsed, same_text
-from kardinal.steps.capabilities import Capabilities
-from kardinal.steps.commit_message import CommitMessage
+from kardinal.scm.hosted import Comment, HostedPullRequests
+from kardinal.scm.http import Host, HostAuthenticator, HostClient, Outcome, Priority, Rate, StaticToken
+from kardinal.scm.provider import Provider, RepositoryHost
+from kardinal.scm.values import draft_title, parsed
 
-__all__ = ["GITLAB", "GitLabMergeRequests"]
+__all__ = ["GITLAB", "GitLabCalls"]
 
 _RATE = Rate(per_second=10.0, burst=40)
 _PAGE = "100"
 _USER = "oauth2"
+_DRAFT = "Draft:"
 _LISTED: Mapping[PullRequestState | None, str] = {"open": "opened", "merged": "merged", "closed": "closed", None: "all"}
 
 
-class GitLabMergeRequests:
-    """The merge requests of one project."""
+class GitLabCalls:
+    """The `HostCalls` of one project."""
+
+    noun = "merge request"
 
     def __init__(self, client: HostClient, *, project: str) -> None:
         self._client = client
         self._path = f"/projects/{quoted(project)}"
         self._commits = GitLabCommits(client, self._path)
-        self._merges = GitLabMerges(client, self._path)
+        self.merges = GitLabMerges(client, self._path)
         self._access = GitLabAccess(client, self._path)
+        self._assigning = GitLabAssigning(client, self._path)
 
-    async def open(self, new: NewPullRequest) -> PullRequest:
-        """Open a merge request, or adopt the open one with the same head; GitLab would open an empty one as well."""
+    @property
+    def host(self) -> str:
+        """Return the name of the host."""
+        return self._client.host.name
+
+    async def create(self, new: NewPullRequest) -> PullRequest | None:
+        """Open a merge request.
+
+        An empty merge request, which GitLab would allow, is not opened.
+        """
         age = self._age(f"{new.head}\n{new.base}")
         query = {"from": new.base, "to": new.head}
         compared = await self._client.request(
@@ -82,7 +91,7 @@ class GitLabMergeRequests:
         if not parsed(ApiComparison, compared.value).commits:
             raise NothingToMerge(f"branch {new.base} has every commit of {new.head}")
         body = {
-            "title": new.title,
+            "title": draft_title(_DRAFT, new),
             "description": new.body,
             "source_branch": new.head,
             "target_branch": new.base,
@@ -91,39 +100,42 @@ class GitLabMergeRequests:
         }
         answer = await self._client.request("open", "POST", f"{self._path}/merge_requests", body=body, age=age)
         if answer.outcome is Outcome.ADOPT:
-            found = await self.find(new.head, base=new.base)
-            if found is None or found.state != "open":
-                raise UnknownAnswer(f"{self._client.host.name} has a merge request of {new.head}, and does not show it")
-            return await self.update(found.number, labels=[*found.labels, *new.labels])
+            return None
         number = parsed(ApiMergeRequest, answer.value).iid
-        # Answered with success and not made, it is opened again, which finds what was made by then.
-        return (await self._get("get", number)).pull_request()
+        # If the host reported success but has no such merge request, opening is retried and finds it if it was created.
+        return (await self.get("get", number)).pull_request()
 
-    async def get(self, number: int) -> PullRequest:
+    async def adopted(self, found: PullRequest, new: NewPullRequest) -> PullRequest:
+        """Add the labels."""
+        missing = [name for name in new.labels if name not in found.labels]
+        return await self._changed(found.number, {"add_labels": ",".join(missing)}) if missing else found
+
+    async def get(self, operation: str, number: int) -> ApiMergeRequest:
         """Return one merge request."""
-        return (await self._get("get", number)).pull_request()
+        answer = await self._client.request(operation, "GET", self._one(number), age=self._age(str(number)))
+        return parsed(ApiMergeRequest, answer.value)
 
-    async def list(self, state: PullRequestState | None = None) -> list[PullRequest]:
-        """All merge requests, or those in one state, by number; those from forks are left out."""
+    async def listed(self, state: PullRequestState | None) -> Sequence[PullRequest]:
+        """Return all merge requests, or those in one state, without those from forks."""
         query = {"state": _LISTED[state], "per_page": _PAGE}
         pages = self._client.pages("list", f"{self._path}/merge_requests", query=query, priority=Priority.POLL)
         found = [parsed(ApiMergeRequest, item) async for item in pages]
-        return sorted((one.pull_request() for one in found if one.of_this_project), key=lambda one: one.number)
+        return [one.pull_request() for one in found if one.of_this_project]
 
     async def heads(self) -> Sequence[OpenHead]:
-        """Return every open merge request, those from forks too; the same list as `list` asks for."""
+        """Return every open merge request, including those from forks; the request is the same as that of `listed`."""
         query = {"state": "opened", "per_page": _PAGE}
         pages = self._client.pages("list", f"{self._path}/merge_requests", query=query, priority=Priority.POLL)
-        found = [parsed(ApiMergeRequest, item).open_head() async for item in pages]
-        return sorted((one for one in found if one.commit), key=lambda one: one.number)
+        return [parsed(ApiMergeRequest, item).open_head() async for item in pages]
 
     async def merge_groups(self) -> Sequence[MergeGroup]:
-        """Return none: a merge train waits for its own pipelines, and cannot require a status by name."""
+        """Return an empty list: a merge train waits for its own pipelines, and cannot require a status by name."""
         return ()
 
     async def changed_files(self, commit: str, *, base: str, number: int) -> Sequence[str] | None:
-        """Compare by commit: what a merge request shows under its number may be of a later one."""
-        query, age = {"from": base, "to": commit}, self._age(commit)
+        """Compare by commit, because the merge request may show the files of a later commit."""
+        query = {"from": base, "to": commit}
+        age = self._age(commit)
         path = f"{self._path}/repository/compare"
         answer = await self._client.request("files", "GET", path, query=query, priority=Priority.POLL, age=age)
         return parsed(ApiComparison, answer.value).paths
@@ -144,63 +156,40 @@ class GitLabMergeRequests:
                 return found.pull_request()
         return None
 
-    async def update(
-        self, number: int, *, title: str | None = None, body: str | None = None, labels: Sequence[str] | None = None
+    async def change(
+        self, found: ApiMergeRequest, *, texts: Mapping[str, str], add: Sequence[str], remove: Sequence[str]
     ) -> PullRequest:
-        """Change what is given and differs, in one request."""
-        found = (await self._get("update", number)).pull_request()
-        given, there = {"title": title, "description": body}, {"title": found.title, "description": found.body}
-        changed: dict[str, Any] = {
-            name: text for name, text in given.items() if text is not None and not same_text(text, there[name])
-        }
-        if labels is not None:
-            added = [name for name in labels if name not in found.labels]
-            removed = [name for name in found.labels if is_own_label(name) and name not in labels]
-            changed |= {"add_labels": ",".join(added)} if added else {}
-            changed |= {"remove_labels": ",".join(removed)} if removed else {}
-        return (await self._put("update", number, changed)).pull_request() if changed else found
+        """Change texts and labels in one request."""
+        changed = {"description" if name == "body" else name: text for name, text in texts.items()}
+        changed |= {"add_labels": ",".join(add)} if add else {}
+        changed |= {"remove_labels": ",".join(remove)} if remove else {}
+        return await self._changed(found.iid, changed) if changed else found.pull_request()
 
-    async def comment(self, number: int, body: str, *, marker: str) -> None:
-        """Write the one note of `marker`, among those of the credential's own user."""
+    async def assign(self, number: int, wanted: Assignments) -> Sequence[Unassigned]:
+        """Add people and labels."""
+        return await self._assigning.assign(number, wanted)
+
+    async def own_comment(self, number: int, *, marker: str) -> Comment | None:
+        """Return the note with `marker` of the credential's own user; None if there is none."""
         own = parsed(ApiUser, (await self._client.request("user", "GET", "/user")).value).username
-        path, age, text = f"{self._one(number)}/notes", self._age(str(number)), marked(body, marker)
         for note in await self._notes("comment", number):
             if not note.system and note.author and note.author.username == own and is_marked(note.body or "", marker):
-                if not same_text(note.body or "", text):
-                    await self._client.request("comment", "PUT", f"{path}/{note.id}", body={"body": text}, age=age)
-                return
-        await self._client.request("comment", "POST", path, body={"body": text}, age=age)
+                return Comment(note.id, note.body or "")
+        return None
 
-    async def merge(
-        self,
-        number: int,
-        *,
-        by: str,
-        method: MergeMethod | None = None,
-        expected_head: str | None = None,
-        message: CommitMessage | None = None,
-    ) -> PullRequest:
-        """Merge, unless it is merged already; the host deletes the branch. `by` is the token's user in any case."""
-        found = await self._merges.merge(number, method=method, expected_head=expected_head, message=message)
-        return found.pull_request()
+    async def add_comment(self, number: int, text: str) -> None:
+        """Write a note."""
+        path = f"{self._one(number)}/notes"
+        await self._client.request("comment", "POST", path, body={"body": text}, age=self._age(str(number)))
 
-    async def bring_up_to_date(self, number: int, *, expected_head: str | None = None) -> None:
-        """Have the host rebase the branch."""
-        await self._merges.bring_up_to_date(number, expected_head=expected_head)
+    async def edit_comment(self, number: int, comment: Comment, text: str) -> None:
+        """Change the text of a note."""
+        path = f"{self._one(number)}/notes/{comment.id}"
+        await self._client.request("comment", "PUT", path, body={"body": text}, age=self._age(str(number)))
 
-    async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
-        """Close without merging, unless it is closed already."""
-        found = (await self._get("close", number)).pull_request()
-        if found.state == "open":
-            if comment:
-                await self.comment(number, comment, marker="closed")
-            await self._put("close", number, {"state_event": "close"})
-            found = (await self._get("close", number)).pull_request()
-        if found.state == "merged":
-            raise PullRequestEnded(f"merge request {number} is merged", remedy="Undo it with a rollback")
-        if found.state == "open":
-            raise UnknownAnswer(f"{self._client.host.name} answered success to close, and did not close")
-        return found
+    async def mark_closed(self, number: int) -> None:
+        """Close an open merge request."""
+        await self._put("close", number, {"state_event": "close"})
 
     async def approvals(self, number: int) -> Sequence[Approval]:
         """Return the approvals that count, one per person, by time."""
@@ -209,43 +198,38 @@ class GitLabMergeRequests:
         approvals = parsed(ApiApprovals, answer.value)
         if all(one.approved_at for one in approvals.approved_by):
             return approvals_of(approvals, [], otherwise=self._client.clock.now())
-        found = await self._get("approvals", number)
+        found = await self.get("approvals", number)
         notes = await self._notes("approvals", number)
         return approvals_of(approvals, notes, otherwise=found.updated_at or found.created_at)
 
     async def closed_by(self, number: int) -> str | None:
-        """Return who closed a merge request last."""
-        user = (await self._get("get", number)).closed_by
+        """Return who last closed a merge request."""
+        user = (await self.get("get", number)).closed_by
         return (user.username or None) if user else None
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
         """Return the newest status of each name of a commit."""
         return await self._commits.statuses(commit)
 
-    async def set_status(self, commit: str, status: CommitStatus, *, urgent: bool = True) -> bool:
-        """Write a status unless its pipeline has it already; a longer description is cut."""
-        return await self._commits.set_status(commit, status, Priority.OPEN if urgent else Priority.POLL)
+    async def set_status(self, commit: str, status: CommitStatus, priority: Priority) -> bool:
+        """Write a status unless its pipeline has it already; a long description is cut."""
+        return await self._commits.set_status(commit, status, priority)
 
-    async def access(self, needs: Collection[Need] = ()) -> Access:
-        """Return what the credential may do with the project."""
+    async def access(self, needs: Collection[Need] = ()) -> HostAccess:
+        """Return the rights of the credential on the project."""
         return await self._access.access(needs)
 
     async def branch_access(self, branch: str) -> BranchAccess:
-        """Return what the credential may do with a branch."""
+        """Return the rights of the credential on a branch."""
         return await self._access.branch_access(branch)
-
-    def subscribe(self, callback: Callable[[], None]) -> Subscription:
-        """Call back never: the host tells by webhooks, and its list is polled."""
-        return NoSubscription()
 
     async def _notes(self, operation: str, number: int) -> Sequence[ApiNote]:
         query = {"sort": "asc", "order_by": "created_at", "per_page": _PAGE}
         pages = self._client.pages(operation, f"{self._one(number)}/notes", query=query, age=self._age(str(number)))
         return [parsed(ApiNote, item) async for item in pages]
 
-    async def _get(self, operation: str, number: int) -> ApiMergeRequest:
-        answer = await self._client.request(operation, "GET", self._one(number), age=self._age(str(number)))
-        return parsed(ApiMergeRequest, answer.value)
+    async def _changed(self, number: int, changed: Mapping[str, Any]) -> PullRequest:
+        return (await self._put("update", number, changed)).pull_request()
 
     async def _put(self, operation: str, number: int, changed: Mapping[str, Any]) -> ApiMergeRequest:
         answer = await self._client.request(
@@ -260,28 +244,20 @@ class GitLabMergeRequests:
         return self._client.age(f"{self._path} {name}")
 
 
-def connect(target: Target) -> PullRequests:
+def connect(target: RepositoryHost) -> PullRequests:
     """Return the merge requests of a project."""
     address = RepositoryAddress.of(target.url)
     if len(address.segments) < 2:
         raise UnsupportedProvider(
             f"{target.url} names no project", remedy="Write git.url as https://host/group/project"
         )
-    sessions, authenticator = target.host_access()
     host = Host(base=f"{address.origin}/api/v4", rate=_RATE, table=ANSWERS, permissions=PERMISSIONS)
-    client = HostClient(
-        host,
-        sessions=sessions,
-        authenticator=authenticator,
-        authority=target.authority,
-        namespace=target.namespace,
-        on_request=target.on_request,
-    )
-    return GitLabMergeRequests(client, project="/".join(address.segments))
+    calls = GitLabCalls(target.client(host), project="/".join(address.segments))
+    return HostedPullRequests(calls, calls.merges)
 
 
-def authenticate(values: Mapping[str, str], target: Target) -> Authenticator | None:
-    """Return the authenticator of a Secret with `token`; a `password` is taken for one, as Git takes it."""
+def authenticate(values: Mapping[str, str], target: RepositoryHost) -> HostAuthenticator | None:
+    """Return the authenticator of a Secret with `token`; a `password` counts as a token, as for Git."""
     username, password, token = (values.get(key, "").rstrip("\r\n") for key in ("username", "password", "token"))
     secret = token or (password if username else "")
     return StaticToken(username or _USER, secret, ("PRIVATE-TOKEN", secret)) if secret else None
@@ -295,6 +271,7 @@ GITLAB = Provider(
         compares_branches=True,
         merge_methods=frozenset({"merge", "squash", "rebase"}),
         webhooks=True,
+        pull_request_fields=frozenset({"reviewers", "assignees", "labels", "draft"}),
     ),
     connect=connect,
     authenticate=authenticate,

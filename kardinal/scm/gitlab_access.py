@@ -1,4 +1,4 @@
-"""The rights of a credential at GitLab: of its user, by the project; of the token, by what GitLab says of it."""
+"""The rights of a credential at GitLab: of its user, from the project; of its token, from GitLab's report about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from kardinal.scm.addresses import quoted
-from kardinal.scm.base import Access, BranchAccess, Need
+from kardinal.scm.base import BranchAccess, HostAccess, Need
 from kardinal.scm.errors import AccessDenied
 from kardinal.scm.gitlab_values import ApiProject
 from kardinal.scm.http import HostClient
@@ -37,8 +37,8 @@ class GitLabAccess:
     async def project(self) -> ApiProject:
         return parsed(ApiProject, (await self._client.request("access", "GET", self._path)).value)
 
-    async def access(self, needs: Collection[Need]) -> Access:
-        """Return the rights; the scopes of the token are asked for where there are `needs`."""
+    async def access(self, needs: Collection[Need]) -> HostAccess:
+        """Return the rights; the scopes of the token are requested only if there are `needs`."""
         access = (await self.project()).access()
         if not needs or access.archived or not access.pull_requests:
             return access
@@ -46,14 +46,14 @@ class GitLabAccess:
         return replace(access, lacks=() if scopes is None or _SCOPE in scopes else (_SCOPE,))
 
     async def branch_access(self, branch: str) -> BranchAccess:
-        """Return whether the user may push to a branch; who may merge into a protected one is not told to members."""
+        """Return whether the user may push to a branch; members cannot see who may merge into a protected branch."""
         answer = await self._client.request("branch", "GET", f"{self._path}/repository/branches/{quoted(branch)}")
         if answer.status == 404:
             return BranchAccess()
         return BranchAccess(push=parsed(ApiBranchRights, answer.value).can_push)
 
     async def _scopes(self) -> list[str] | None:
-        """Return the scopes of the token; None of one that GitLab says nothing about, such as one of OAuth.
+        """Return the scopes of the token; None if GitLab does not report them, for example for an OAuth token.
 
         https://docs.gitlab.com/api/personal_access_tokens/#get-details-on-a-personal-access-token
         """

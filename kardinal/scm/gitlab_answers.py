@@ -1,6 +1,6 @@
-"""The answers of GitLab that mean more than their status says.
+"""The answers of GitLab that mean more than their status.
 
-Of a merge: https://docs.gitlab.com/api/merge_requests/#merge-a-merge-request
+For merges: https://docs.gitlab.com/api/merge_requests/#merge-a-merge-request
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from kardinal.scm.http import Outcome, Rule, unknown_at_first
 
 __all__ = ["ANSWERS", "PERMISSIONS"]
 
-_READ, _WRITE = "read_api and the role Reporter", "api and the role Developer"
+_READ = "read_api and the role Reporter"
+_WRITE = "api and the role Developer"
 
 PERMISSIONS: Mapping[str, str] = {
     "open": _WRITE,
@@ -40,12 +41,17 @@ PERMISSIONS: Mapping[str, str] = {
     "branch": _READ,
     "token": _READ,
     "user": "read_user or api",
+    "users": "read_user or api",
+    "reviewers": _WRITE,
+    "assignees": _WRITE,
+    "labels": _WRITE,
 }
-"""Operation -> the scope of a token and the role of its user that it needs."""
+"""Operation -> the scope that a token, and the role that its user, needs for it."""
 
 _MERGE = frozenset({"merge"})
 _OPEN = frozenset({"open"})
 _OF_ONE = frozenset({"get", "update", "comment", "close", "approvals", "merge", "rebase"})
+_OF_ONE |= {"reviewers", "assignees", "labels"}
 _OF_COMMIT = frozenset({"statuses", "set-status", "files"})
 _OF_BRANCHES = frozenset({"compare", "open"})
 _CHECK_URL = "Check git.url, and that the token's user is a member of the project: GitLab answers 404 to others"
@@ -58,9 +64,9 @@ _MERGE_RULES: Sequence[Rule] = (
         error=AccessDenied,
         remedy="Add the token's user to those allowed to merge into the protected branch",
     ),
-    # Closed, a draft, checks that run or failed, approvals that are missing: the state says which.
+    # Closed, a draft, running or failed checks, missing approvals: the state distinguishes them.
     Rule(status=405, outcome=Outcome.TRANSIENT, operations=_MERGE, error=MergeBlocked),
-    # What 422 says today, an older GitLab says with 406.
+    # An older GitLab answers 406 instead of 422.
     Rule(
         status=406,
         outcome=Outcome.TERMINAL,
@@ -69,7 +75,7 @@ _MERGE_RULES: Sequence[Rule] = (
         remedy="Promote again, or resolve the conflict on the branch",
     ),
     Rule(status=409, outcome=Outcome.REREAD, operations=_MERGE),
-    # It conflicts, or GitLab is still comparing the branches: the state says which.
+    # A conflict, or GitLab is still comparing the branches: the state distinguishes them.
     Rule(status=422, outcome=Outcome.TRANSIENT, operations=_MERGE, error=MergeBlocked, retry_after=2.0),
     Rule(
         status=403,
@@ -97,7 +103,7 @@ ANSWERS: Sequence[Rule] = (
         remedy="Make the token with the scope api",
     ),
     *unknown_at_first(_OF_ONE, PullRequestNotFound, at_first=PullRequestNotFound, remedy=_CHECK_URL),
-    # The same status again; GitLab has no answer of its own for it.
+    # The same status again; GitLab has no specific answer for it.
     Rule(status=400, outcome=Outcome.ADOPT, operations=frozenset({"set-status"}), body="cannot transition status"),
     *unknown_at_first(_OF_COMMIT, RequestRefused, remedy=_CHECK_URL),
     Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"branch"})),
@@ -106,4 +112,4 @@ ANSWERS: Sequence[Rule] = (
     Rule(status=409, outcome=Outcome.TRANSIENT, error=HostUnavailable, retry_after=1.0),
     Rule(status=422, outcome=Outcome.TERMINAL, error=RequestRefused),
 )
-"""The table of gitlab.com and of a GitLab of one's own; the common one follows it."""
+"""The table of gitlab.com and of a self-managed GitLab; the common table follows it."""

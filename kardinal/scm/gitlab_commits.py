@@ -1,10 +1,11 @@
-"""Statuses of commits at GitLab, which stand in pipelines.
+"""Statuses of commits at GitLab, which belong to pipelines.
 
-A status belongs to a pipeline of its commit. GitLab looks for the newest one with the `ref` and the `pipeline_id` that
-are sent, and without them takes whichever is newest, or makes one of a branch that has the commit; that can become the
-head pipeline of a merge request in the place of one that failed. So a status is sent with the number of the head
-pipeline of the commit's merge request and that pipeline's own `ref`, such as `refs/merge-requests/7/head`, and where
-there is no such pipeline with the branch of the merge request:
+A status belongs to a pipeline of its commit. GitLab uses the newest pipeline with the given `ref` and `pipeline_id`.
+Without them it takes the newest pipeline of all, or creates one for a branch that contains the commit, which can become
+the head pipeline of a merge request in place of a failed one. So a status is sent with the number of the head pipeline
+of the commit's merge request and that pipeline's own `ref`, such as `refs/merge-requests/7/head`. If there is no such
+pipeline, it is sent with the branch of the merge request:
+
 https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
 """
 
@@ -23,7 +24,7 @@ __all__ = ["GitLabCommits"]
 
 _PAGE = "100"
 _DESCRIPTION = 255
-"""Characters of a status that GitLab takes."""
+"""The maximum length of a status description at GitLab, in characters."""
 
 
 class GitLabCommits:
@@ -34,14 +35,14 @@ class GitLabCommits:
         self._path = path
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
-        """Return the newest status of each name of a commit, in whatever pipeline."""
+        """Return the newest status of each name of a commit, in any pipeline."""
         found = newest_statuses(await self._statuses(commit, Priority.OPEN))
         return {name: one.commit_status() for name, one in found.items()}
 
     async def set_status(self, commit: str, status: CommitStatus, priority: Priority) -> bool:
-        """Write a status unless its pipeline has it already; a longer description is cut.
+        """Write a status unless its pipeline has it already; a long description is cut.
 
-        GitLab refuses a second `pending` of the same name, so the description of the first one stays.
+        GitLab refuses a second `pending` of the same name, so the description of the first one is kept.
         """
         description = status.description[:_DESCRIPTION]
         place = await self._place(commit, priority)
@@ -60,12 +61,13 @@ class GitLabCommits:
         return answer.outcome is Outcome.SUCCESS
 
     async def _place(self, commit: str, priority: Priority) -> Mapping[str, Any]:
-        """Return `pipeline_id` and `ref` of the pipeline that a merge request of a commit asks, as far as there is one.
+        """Return `pipeline_id` and `ref` of the pipeline of a commit's merge request, as far as they exist.
 
-        A branch of a fork is none of this project, and a pipeline there is not for kardinal to write to.
+        A branch of a fork does not belong to this project, and kardinal must not write to pipelines there.
         """
         path = f"{self._path}/repository/commits/{quoted(commit)}/merge_requests"
-        query, age = {"state": "opened", "per_page": _PAGE}, self._age(commit)
+        query = {"state": "opened", "per_page": _PAGE}
+        age = self._age(commit)
         pages = self._client.pages("statuses", path, query=query, priority=priority, age=age)
         requests = [one async for item in pages if (one := parsed(ApiMergeRequest, item)).sha == commit]
         if not requests:
@@ -81,7 +83,8 @@ class GitLabCommits:
 
     async def _statuses(self, commit: str, priority: Priority) -> list[ApiStatus]:
         path = f"{self._path}/repository/commits/{quoted(commit)}/statuses"
-        query, age = {"per_page": _PAGE}, self._age(commit)
+        query = {"per_page": _PAGE}
+        age = self._age(commit)
         pages = self._client.pages("statuses", path, query=query, priority=priority, age=age)
         return [parsed(ApiStatus, item) async for item in pages]
 

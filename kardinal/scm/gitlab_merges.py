@@ -1,28 +1,27 @@
-"""The merge of a merge request at GitLab: its method, its conditions, and the rebase that a fast-forward needs.
+"""The merge of a merge request at GitLab: its method, its conditions, and the rebase before a fast-forward.
 
-How a project merges is one setting of the project: with a merge commit, or by fast-forward; each with squashing or
-without. A merge by fast-forward needs a branch on top of its base, which the host can rebase.
+The merge method is a setting of the project: a merge commit or a fast-forward, each with or without squashing. A
+fast-forward requires a branch on top of its base, which the host can rebase.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from kardinal.scm.base import MergeMethod
+from kardinal.scm.base import MergeMethod, PullRequest
 from kardinal.scm.errors import (
     BehindBase,
     ConflictWithBase,
     HeadMoved,
     MergeBlocked,
-    PullRequestEnded,
     RequestRefused,
-    UnknownAnswer,
 )
 from kardinal.scm.gitlab_values import ApiMergeRequest, ApiProject
 from kardinal.scm.http import HostClient, Outcome, Priority
 from kardinal.scm.values import parsed
-from kardinal.steps.commit_message import CommitMessage
+from kardinal.tree.commit_message import CommitMessage
 
 __all__ = ["GitLabMerges"]
 
@@ -30,53 +29,87 @@ _PAUSE = 1.0
 
 
 class GitLabMerges:
-    """The merges of one project, whose path in the API is `path`."""
+    """The `MergeCalls` of one project, whose path in the API is `path`."""
 
     def __init__(self, client: HostClient, path: str) -> None:
         self._client = client
         self._path = path
 
-    async def merge(
-        self, number: int, *, method: MergeMethod | None, expected_head: str | None, message: CommitMessage | None
-    ) -> ApiMergeRequest:
-        """Merge, unless it is merged already; the host deletes the branch."""
-        found = await self._get(number)
-        if found.state not in ("merged", "closed"):
-            if expected_head not in (None, found.sha):
-                raise HeadMoved(f"branch {found.source_branch} is at {found.sha}, and no longer at {expected_head}")
-            _check_conflict(found)
-            if found.needs_rebase:
-                raise BehindBase(f"merge request {number} has to be rebased onto {found.target_branch}")
-            project = await self._project()
-            self._check_train(found, project)
-            self._check_method(method, project)
-            found = await self._merge(found, method, message)
-        if found.state == "closed":
-            raise PullRequestEnded(f"merge request {number} is closed", remedy="Promote again to open a new one")
-        return found
+    async def get(self, number: int) -> ApiMergeRequest:
+        """Return one merge request."""
+        return await self._get(number)
+
+    async def prepare(
+        self, found: ApiMergeRequest, *, method: MergeMethod | None, expected_head: str | None
+    ) -> MergeMethod | None:
+        """Return the given method, unless a conflict, a rebase, a merge train or the project's settings forbid it."""
+        _check_conflict(found)
+        if found.needs_rebase:
+            raise BehindBase(f"merge request {found.iid} has to be rebased onto {found.target_branch}")
+        project = await self._project()
+        self._check_train(found, project)
+        self._check_method(method, project)
+        return method
+
+    async def send(
+        self,
+        found: ApiMergeRequest,
+        *,
+        method: MergeMethod | None,
+        expected_head: str | None,
+        message: CommitMessage | None,
+    ) -> bool:
+        """Ask the host to merge the head that was read, and to delete the branch then."""
+        body: dict[str, Any] = {"sha": found.sha, "should_remove_source_branch": True}
+        if method is not None:
+            body["squash"] = method == "squash"
+        if method in (None, "squash") and message is not None:
+            body["squash_commit_message"] = str(message)  # ignored if the project does not squash
+        path = f"{self._one(found.iid)}/merge"
+        age = self._age(str(found.iid))
+        answer = await self._client.request("merge", "PUT", path, body=body, priority=Priority.MERGE, age=age)
+        return answer.outcome is Outcome.REREAD
+
+    def why_open(self, found: ApiMergeRequest, *, blocked: MergeBlocked | None, moved: bool) -> Exception | None:
+        """Return the conflict or the reason for which it cannot be merged yet."""
+        if moved:
+            return None
+        if found.conflicts:
+            return _conflict(found)
+        if blocked is None and found.state != "locked":
+            return None
+        state = f": {_identifier(found.detailed_merge_status) or _identifier(found.state)}"
+        why = self._client.quoted(found.merge_error) or state
+        said = MergeBlocked(f"merge request {found.iid} cannot be merged yet{why}")
+        said.retry_after = blocked.retry_after if blocked else _PAUSE
+        return said
+
+    async def clean_up(self, merged: PullRequest) -> None:
+        """Do nothing, because the host deletes the branch."""
 
     async def bring_up_to_date(self, number: int, *, expected_head: str | None) -> None:
-        """Have the host rebase the branch, which it does in the background.
+        """Make the host rebase the branch, which it does in the background.
 
-        Others may add commits meanwhile, so what comes out is looked at in Git.
+        Others may add commits meanwhile, so the caller examines the result in Git.
         """
         asked = {"include_rebase_in_progress": "true"}
         found = await self._get(number, asked)
         if found.rebase_in_progress:
             raise MergeBlocked(f"merge request {number} is being rebased")
-        if expected_head not in (None, found.sha):
-            raise HeadMoved(f"branch {found.source_branch} is at {found.sha}, and no longer at {expected_head}")
-        path, age = f"{self._one(number)}/rebase", self._age(str(number))
+        if expected_head is not None and expected_head != found.sha:
+            raise HeadMoved.away_from(expected_head, branch=found.source_branch, at=found.sha)
+        path = f"{self._one(number)}/rebase"
+        age = self._age(str(number))
         await self._client.request("rebase", "PUT", path, priority=Priority.MERGE, age=age)
         rebased = await self._get(number, asked)
         if rebased.merge_error and not rebased.rebase_in_progress:
             raise ConflictWithBase(
-                f"merge request {number} cannot be rebased: {rebased.merge_error[:200]}",
+                f"merge request {number} cannot be rebased{self._client.quoted(rebased.merge_error)}",
                 remedy="Promote again, or resolve the conflict on the branch",
             )
 
     def _check_train(self, found: ApiMergeRequest, project: ApiProject) -> None:
-        """Refuse to pass by the merge train of a project, which the API would do."""
+        """Refuse to bypass the merge train of a project, which the API would do."""
         if project.merge_trains_enabled:
             blocked = MergeBlocked(
                 f"merge request {found.iid} goes through the merge train of {found.target_branch}, which kardinal does "
@@ -92,35 +125,6 @@ class GitLabMerges:
                 f"{self._client.host.name} merges this project in another way than {method}",
                 remedy="Set git.mergeMethod to the way of the project, or change its settings for merge requests",
             )
-
-    async def _merge(
-        self, found: ApiMergeRequest, method: MergeMethod | None, message: CommitMessage | None
-    ) -> ApiMergeRequest:
-        body: dict[str, Any] = {"sha": found.sha, "should_remove_source_branch": True}
-        if method is not None:
-            body["squash"] = method == "squash"
-        if method in (None, "squash") and message is not None:
-            body["squash_commit_message"] = str(message)  # not used where the project does not squash
-        path, age = f"{self._one(found.iid)}/merge", self._age(str(found.iid))
-        blocked: MergeBlocked | None = None
-        moved = False
-        try:
-            answer = await self._client.request("merge", "PUT", path, body=body, priority=Priority.MERGE, age=age)
-            moved = answer.outcome is Outcome.REREAD
-        except MergeBlocked as error:
-            blocked = error  # or merged by a request whose answer was lost
-        merged = await self._get(found.iid)
-        if merged.state in ("merged", "closed"):
-            return merged
-        if moved:
-            raise HeadMoved(f"branch {found.source_branch} moved to {merged.sha} while it was to be merged")
-        _check_conflict(merged)
-        if blocked is not None or merged.state == "locked":
-            why = merged.merge_error or merged.detailed_merge_status or merged.state
-            said = MergeBlocked(f"merge request {found.iid} cannot be merged yet: {why[:200]}")
-            said.retry_after = blocked.retry_after if blocked else _PAUSE
-            raise said
-        raise UnknownAnswer(f"{self._client.host.name} answered success to merge, and did not merge")
 
     async def _get(self, number: int, query: Mapping[str, str] | None = None) -> ApiMergeRequest:
         answer = await self._client.request(
@@ -138,9 +142,18 @@ class GitLabMerges:
         return self._client.age(f"{self._path} {name}")
 
 
+def _identifier(text: str) -> str:
+    """Return a value of the API if it is an identifier, such as `ci_must_pass`; otherwise empty text."""
+    return text if re.fullmatch("[a-z_]{1,40}", text) else ""
+
+
 def _check_conflict(found: ApiMergeRequest) -> None:
     if found.conflicts:
-        raise ConflictWithBase(
-            f"merge request {found.iid} conflicts with {found.target_branch}",
-            remedy="Promote again, or resolve the conflict on the branch",
-        )
+        raise _conflict(found)
+
+
+def _conflict(found: ApiMergeRequest) -> ConflictWithBase:
+    return ConflictWithBase(
+        f"merge request {found.iid} conflicts with {found.target_branch}",
+        remedy="Promote again, or resolve the conflict on the branch",
+    )

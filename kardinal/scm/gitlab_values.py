@@ -1,4 +1,4 @@
-"""The objects of the GitLab API that are read, and what they mean; checked before anything of them is used."""
+"""The objects of the GitLab API that are read, validated before use, and their meaning for kardinal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, OpenHead, PullRequest, StatusState
+from kardinal.scm.base import Approval, CommitStatus, HostAccess, MergeMethod, OpenHead, PullRequest, StatusState
 from kardinal.scm.values import has_draft_title
 
 __all__ = [
@@ -24,7 +24,8 @@ __all__ = [
     "newest_statuses",
 ]
 
-_DEVELOPER, _REPORTER = 30, 20
+_DEVELOPER = 30
+_REPORTER = 20
 """https://docs.gitlab.com/api/members/#roles"""
 
 _STATES: Mapping[str, StatusState] = {"success": "success", "failed": "failure", "canceled": "error"}
@@ -35,7 +36,7 @@ SENT_STATES: Mapping[StatusState, str] = {
     "error": "canceled",
 }
 _BEHIND: Mapping[str, bool | None] = {"need_rebase": True, "unchecked": None, "checking": None, "preparing": None}
-"""Status of the merge -> whether the branch has to be rebased; the host decides it later."""
+"""Merge status -> whether the branch must be rebased; None while the host has not decided."""
 _APPROVED = "approved this merge request"
 
 
@@ -51,7 +52,7 @@ class ApiPipeline(BaseModel):
 
 
 class ApiMergeRequest(BaseModel):
-    """A merge request; `sha` is the head of its branch, and follows it while it is open."""
+    """A merge request. `sha` is the head of its branch, and follows the branch while it is open."""
 
     iid: int = Field(gt=0)
     web_url: str
@@ -82,7 +83,7 @@ class ApiMergeRequest(BaseModel):
 
     @property
     def of_this_project(self) -> bool:
-        """Return whether the head is a branch of the same project, and not of a fork."""
+        """Return whether the head is a branch of the same project instead of a fork."""
         return self.source_project_id is not None and self.source_project_id == self.target_project_id
 
     @property
@@ -98,7 +99,10 @@ class ApiMergeRequest(BaseModel):
         return OpenHead(self.iid, self.sha or "", self.source_branch, self.target_branch, own=own)
 
     def pull_request(self) -> PullRequest:
-        """Return it in kardinal's terms: landed with the squashed commit, else the merge commit, else the head."""
+        """Return the merge request in kardinal's terms.
+
+        Its merge commit is the squash commit, or else the merge commit, or else the head.
+        """
         merged = self.state == "merged"
         by = self.merge_user or self.merged_by
         mergeable = {"mergeable": True, "conflict": False}.get(self.detailed_merge_status)
@@ -137,7 +141,7 @@ class ApiPermissions(BaseModel):
 
 
 class ApiProject(BaseModel):
-    """The settings of a project: one way to merge for all of it, with squashing or without."""
+    """The settings of a project, which has one merge method, with or without squashing."""
 
     default_branch: str | None = None
     archived: bool = False
@@ -155,8 +159,8 @@ class ApiProject(BaseModel):
         allowed -= {plain} if self.squash_option == "always" else set()
         return frozenset(allowed)
 
-    def access(self) -> Access:
-        return Access(
+    def access(self) -> HostAccess:
+        return HostAccess(
             read=self.permissions.level >= _REPORTER,
             push=self.permissions.level >= _DEVELOPER and not self.archived,
             merge_methods=self.merge_methods,
@@ -167,7 +171,7 @@ class ApiProject(BaseModel):
 
 
 class ApiCommit(BaseModel):
-    """A commit as a rebase keeps it."""
+    """A commit with the fields that a rebase keeps."""
 
     message: str = ""
     author_email: str = ""
@@ -180,7 +184,7 @@ class ApiDiff(BaseModel):
 
 
 class ApiComparison(BaseModel):
-    """Two commits; `compare_timeout` says that not every file is listed."""
+    """The comparison of two commits. With `compare_timeout`, not all files are listed."""
 
     commits: list[ApiCommit] = []
     diffs: list[ApiDiff] = []
@@ -188,7 +192,7 @@ class ApiComparison(BaseModel):
 
     @property
     def paths(self) -> list[str] | None:
-        """Return every path that differs, None where some are missing."""
+        """Return every path that differs; None if some are missing."""
         if self.compare_timeout:
             return None
         return [path for diff in self.diffs for path in (diff.old_path, diff.new_path)]
@@ -212,7 +216,7 @@ class ApiApprovals(BaseModel):
 
 
 class ApiStatus(BaseModel):
-    """A status; an older GitLab does not say in which pipeline."""
+    """A status; an older GitLab does not report its pipeline."""
 
     id: int = 0
     pipeline_id: int | None = None
@@ -222,25 +226,25 @@ class ApiStatus(BaseModel):
     target_url: str | None = None
 
     def commit_status(self) -> CommitStatus:
-        """Return it in kardinal's terms; one that has not ended is pending."""
+        """Return the status in kardinal's terms; an unfinished one is pending."""
         state = _STATES.get(self.status, "pending")
         return CommitStatus(self.name, state, self.description or "", self.target_url or "")
 
     def may_be_in(self, pipeline: int | None) -> bool:
-        """Return whether it stands in a pipeline, as far as both are known."""
+        """Return whether the status belongs to a pipeline, as far as both are known."""
         return pipeline is None or self.pipeline_id in (None, pipeline)
 
 
 def newest_statuses(statuses: Iterable[ApiStatus]) -> dict[str, ApiStatus]:
-    """Return the newest status of each name: a commit may have several pipelines."""
+    """Return the newest status of each name, because a commit may have several pipelines."""
     return {one.name: one for one in sorted(statuses, key=lambda one: one.id)}
 
 
 def approvals_of(approvals: ApiApprovals, notes: Iterable[ApiNote], *, otherwise: AwareDatetime) -> list[Approval]:
-    """Return who approves now, by time.
+    """Return the present approvals, by time.
 
-    An older GitLab does not say when in the approval itself; then its own note about it does. `otherwise` is the time
-    of an approval for which there is neither.
+    An older GitLab does not report the time in the approval; then the time of its system note is used, or `otherwise`
+    without a note.
     """
     noted = {
         note.author.username: note.created_at

@@ -3,13 +3,13 @@
     refs/kardinal/pull/<n>/head    the commit proposed
     refs/kardinal/pull/<n>/meta    a blob: the `Record`
 
-Any number of processes work on them at once, the controller and `kardinal pr merge` among them, with nothing between
-them but the locks of Git's references. A number belongs to the process that creates its head reference; a record
-changes only while its reference is held, so that a merge and a close can not both happen. A process killed in the
-middle leaves something the next one completes: a number without a record is taken over by the next process that opens
-the same commit, and a merge whose record was not written is found on the base branch by the next merge.
+Any number of processes use them at once, for example the controller and `kardinal pr merge`, coordinated only by the
+locks of Git's references. A number belongs to the process that creates its head reference. A record changes only while
+its reference is held, so a merge and a close cannot both happen. A killed process leaves something that the next one
+completes: a number without a record is taken over by the next process that opens the same commit, and a merge whose
+record was not written is found on the base branch by the next merge.
 
-A clone does not bring these references along; `git fetch origin 'refs/kardinal/*:refs/kardinal/*'` does.
+A clone does not fetch these references; `git fetch origin 'refs/kardinal/*:refs/kardinal/*'` does.
 """
 
 from __future__ import annotations
@@ -20,13 +20,23 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from kardinal.git import BranchNotFound, GitError, HeldRecord, RefMoved, Repository, Subscription, TransientGitError
-from kardinal.runtime.clock import Clock
+from kardinal.clock import Clock
+from kardinal.git import (
+    BranchNotFound,
+    BranchSubscription,
+    GitError,
+    HeldRecord,
+    RefMoved,
+    Repository,
+    TransientGitError,
+)
+from kardinal.objects.capabilities import Capabilities
 from kardinal.scm.base import (
-    Access,
     Approval,
+    Assignments,
     BranchAccess,
     CommitStatus,
+    HostAccess,
     MergeGroup,
     MergeMethod,
     Need,
@@ -36,7 +46,7 @@ from kardinal.scm.base import (
     PullRequests,
     PullRequestState,
     RequestObserver,
-    is_own_label,
+    Unassigned,
 )
 from kardinal.scm.comments import is_marked, marked
 from kardinal.scm.errors import (
@@ -47,11 +57,11 @@ from kardinal.scm.errors import (
     PullRequestNotFound,
     UnsupportedProvider,
 )
-from kardinal.scm.provider import Provider, Target
+from kardinal.scm.provider import Provider, RepositoryHost
 from kardinal.scm.record import Record
 from kardinal.scm.values import has_draft_title
-from kardinal.steps.capabilities import Capabilities
-from kardinal.steps.commit_message import CommitMessage
+from kardinal.tree.commit_message import CommitMessage
+from kardinal.tree.git_names import is_own_label
 
 __all__ = ["LOCAL", "local_pull_requests"]
 
@@ -62,7 +72,7 @@ _ATTEMPTS = 100
 
 
 class _Entry(NamedTuple):
-    """One number: what is proposed and, unless its opener has not come that far, the record."""
+    """One number: the proposed commit, and the record, which is missing if its opener has not written it yet."""
 
     head: str | None
     meta: str | None
@@ -112,7 +122,7 @@ class LocalPullRequests:
                         await self._references.update(_ref(claimed, "head"), old=None, new=proposed)
                     await self._references.update(_ref(claimed, "meta"), old=None, new=meta)
                 except RefMoved:
-                    continue  # another process took the number, or finished this one
+                    continue  # another process took the number, or completed this one
                 return self._shown(claimed, record, proposed)
             raise TransientGitError(f"{_ATTEMPTS} pull requests were opened by others in the meantime")
 
@@ -122,14 +132,14 @@ class LocalPullRequests:
             return await self._with_head(number, await self._record(number))
 
     async def list(self, state: PullRequestState | None = None) -> list[PullRequest]:
-        """All pull requests, or those in one state, by number."""
+        """Return all pull requests, or those in one state, by number."""
         async with self._observed("list"):
             records = await self._read(await self._entries())
             wanted = {number: record for number, record in records.items() if state in (None, record.state)}
             return [await self._with_head(number, record) for number, record in wanted.items()]
 
     async def find(self, head: str, *, base: str) -> PullRequest | None:
-        """Return the newest pull request from branch `head` to branch `base`, in whatever state."""
+        """Return the newest pull request from branch `head` to branch `base`, in any state."""
         async with self._observed("find"):
             records = await self._read(await self._entries())
             numbers = [number for number, record in records.items() if (record.head, record.base) == (head, base)]
@@ -138,7 +148,7 @@ class LocalPullRequests:
     async def update(
         self, number: int, *, title: str | None = None, body: str | None = None, labels: Sequence[str] | None = None
     ) -> PullRequest:
-        """Change what is given and differs."""
+        """Change the given fields that differ."""
         async with self._observed("update"), self._held(number) as (held, record):
             given = {"title": title, "body": body, "labels": None if labels is None else _labels(record.labels, labels)}
             updated = record.changed(**{name: value for name, value in given.items() if value is not None})
@@ -163,13 +173,13 @@ class LocalPullRequests:
             )
         async with self._observed("merge"), self._held(number) as (held, record):
             if record.state == "closed":
-                raise PullRequestEnded(f"pull request {number} is closed", remedy="Promote again to open a new one")
+                raise PullRequestEnded.closed(number)
             proposed = await self._proposed(number, record)
             if record.state == "open":
                 if has_draft_title(record.title):
                     raise MergeBlocked(f"pull request {number} is a draft", remedy="Take the prefix off its title")
-                if expected_head not in (None, proposed):
-                    raise HeadMoved(f"branch {record.head} is at {proposed}, and no longer at {expected_head}")
+                if expected_head is not None and expected_head != proposed:
+                    raise HeadMoved.away_from(expected_head, branch=record.head, at=proposed)
                 landed = await self._repository.merge(record.base, proposed)
                 merged = record.changed(
                     state="merged", merged_by=by, merge_commit=landed.commit, merged_at=self._clock.now()
@@ -181,39 +191,49 @@ class LocalPullRequests:
             return self._shown(number, merged, proposed)
 
     async def bring_up_to_date(self, number: int, *, expected_head: str | None = None) -> None:
-        """Refuse: a base with other commits hinders no merge here."""
+        """Refuse, because a base with other commits does not prevent a merge here."""
         raise UnsupportedProvider("provider local merges pull requests that are behind their base")
 
     async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
-        """Close without merging, unless it is closed already; the branch stays."""
+        """Close without merging, unless it is closed already; the branch is kept."""
         async with self._observed("close"), self._held(number) as (held, record):
             if record.state == "closed":
                 return await self._with_head(number, record)
             if record.state == "merged":
-                raise PullRequestEnded(f"pull request {number} is merged", remedy="Undo it with a rollback")
+                raise PullRequestEnded.merged(number)
             comments = (*record.comments, comment) if comment else record.comments
             closed = record.changed(state="closed", closed_by=by, comments=comments)
             await held.write(closed.encode())
             return await self._with_head(number, closed)
 
     async def comment(self, number: int, body: str, *, marker: str) -> None:
-        """Write the one comment of `marker`."""
+        """Write the only comment with `marker`."""
         async with self._observed("comment"), self._held(number) as (held, record):
             text = marked(body, marker)
             others = [one for one in record.comments if not is_marked(one, marker)]
             if text not in record.comments:
                 await held.write(record.changed(comments=(*others, text)).encode())
 
+    async def assign(self, number: int, wanted: Assignments) -> Sequence[Unassigned]:
+        """Add labels; a local repository has no users."""
+        if wanted.reviewers or wanted.team_reviewers or wanted.assignees:
+            raise UnsupportedProvider("provider local knows no users", remedy="Leave the people out of git.pullRequest")
+        async with self._observed("labels"), self._held(number) as (held, record):
+            labelled = record.changed(labels=tuple(dict.fromkeys((*record.labels, *wanted.labels))))
+            if labelled != record:
+                await held.write(labelled.encode())
+        return ()
+
     async def approvals(self, number: int) -> Sequence[Approval]:
-        """Return nothing: a local repository keeps no reviews, and merging is the approval."""
+        """Return an empty list: a local repository has no reviews, and merging is the approval."""
         return ()
 
     async def closed_by(self, number: int) -> str | None:
-        """Return the name that the person who closed it gave."""
+        """Return the name given by the person who closed it."""
         return (await self._record(number)).closed_by
 
     async def heads(self) -> Sequence[OpenHead]:
-        """Return every open pull request; all are of this repository."""
+        """Return every open pull request; all belong to this repository."""
         return [
             OpenHead(one.number, one.head_commit, one.head, one.base, own=True)
             for one in await self.list("open")
@@ -221,38 +241,38 @@ class LocalPullRequests:
         ]
 
     async def merge_groups(self) -> Sequence[MergeGroup]:
-        """Return none: a local repository has no merge queues."""
+        """Return an empty list, because a local repository has no merge queues."""
         return ()
 
     async def changed_files(self, commit: str, *, base: str, number: int) -> Sequence[str] | None:
-        """Refuse: files are only asked for where there are statuses to tell."""
+        """Refuse, because files are requested only where there are commit statuses."""
         raise UnsupportedProvider("provider local keeps no commit statuses")
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
-        """Return nothing: a local repository keeps no statuses."""
+        """Return an empty mapping, because a local repository has no statuses."""
         return {}
 
     async def set_status(self, commit: str, status: CommitStatus, *, urgent: bool = True) -> bool:
-        """Refuse: a local repository keeps no statuses."""
+        """Refuse, because a local repository has no statuses."""
         raise UnsupportedProvider("provider local keeps no commit statuses")
 
-    async def access(self, needs: Collection[Need] = ()) -> Access:
-        """Return every right: the files of the repository decide."""
-        return Access(read=True, push=True, merge_methods=frozenset())
+    async def access(self, needs: Collection[Need] = ()) -> HostAccess:
+        """Return every right, because the permissions of the repository's files decide."""
+        return HostAccess(read=True, push=True, merge_methods=frozenset())
 
     async def branch_access(self, branch: str) -> BranchAccess:
-        """Return nothing: the files of the repository decide."""
+        """Return no rights, because the permissions of the repository's files decide."""
         return BranchAccess()
 
-    def subscribe(self, callback: Callable[[], None]) -> Subscription:
-        """Call back when any reference of the repository may have moved."""
+    def subscribe(self, callback: Callable[[], None]) -> BranchSubscription:
+        """Call `callback` when any reference of the repository may have moved."""
         return self._repository.watch(callback)
 
     async def _branch(self, branch: str) -> str:
         return (await self._repository.head(branch)).commit
 
     async def _entries(self) -> dict[int, _Entry]:
-        """Every number that is taken, in order."""
+        """Return every number that is taken, in order."""
         found: dict[int, dict[str, str]] = {}
         for name, value in (await self._references.below(_PREFIX)).items():
             if match := _REF.fullmatch(name):
@@ -260,14 +280,14 @@ class LocalPullRequests:
         return {number: _Entry(found[number].get("head"), found[number].get("meta")) for number in sorted(found)}
 
     async def _read(self, entries: dict[int, _Entry]) -> dict[int, Record]:
-        """Return the records, decoded once per content."""
+        """Return the records; each content is decoded once."""
         metas = {entry.meta: number for number, entry in entries.items() if entry.meta is not None}
         unknown = [meta for meta in metas if meta not in self._records]
         known = {meta: record for meta, record in self._records.items() if meta in metas}
         if unknown:
             contents = await self._references.contents(unknown)
             for meta, content in contents.items():
-                # One damaged record must not hide the others; asking for it by number says what is wrong.
+                # One damaged record must not hide the others; `get` with its number reports the damage.
                 with suppress(PullRequestError):
                     known[meta] = Record.decode(content, number=metas[meta])
         self._records = known
@@ -288,9 +308,9 @@ class LocalPullRequests:
             yield held, Record.decode(held.content, number=number)
 
     async def _proposed(self, number: int, record: Record) -> str:
-        """Return the commit a pull request stands for.
+        """Return the commit that a pull request proposes.
 
-        An open one follows its branch, to which a reviewer may have added.
+        An open pull request follows its branch, to which a reviewer may have added.
         """
         name = _ref(number, "head")
         kept = await self._references.read(name)
@@ -310,7 +330,7 @@ class LocalPullRequests:
         try:
             await self._references.update(f"{_BRANCHES}{branch}", old=at, new=None)
         except RefMoved:
-            return  # gone already, or another process works on it
+            return  # deleted already, or another process works on it
 
     def _unfinished(self, entries: dict[int, _Entry], proposed: str) -> int | None:
         unfinished = (number for number, entry in entries.items() if entry.meta is None and entry.head == proposed)
@@ -349,14 +369,18 @@ def _ref(number: int, part: str) -> str:
 
 
 def _labels(there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of people, and those that are wanted."""
+    """Return the labels of people, and `wanted`."""
     return tuple(dict.fromkeys([*(label for label in there if not is_own_label(label)), *wanted]))
 
 
-def _connect(target: Target) -> PullRequests:
+def _connect(target: RepositoryHost) -> PullRequests:
     if target.repository is None:
         raise UnsupportedProvider(f"provider local needs the repository {target.url} itself")
     return local_pull_requests(target.repository, clock=target.clock, on_request=target.on_request)
 
 
-LOCAL = Provider(name="local", capabilities=Capabilities(pull_requests=True, local=True), connect=_connect)
+LOCAL = Provider(
+    name="local",
+    capabilities=Capabilities(pull_requests=True, local=True, pull_request_fields=frozenset({"labels", "draft"})),
+    connect=_connect,
+)

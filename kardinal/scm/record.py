@@ -1,7 +1,7 @@
 """The record of a pull request of provider `local`: one JSON document, readable with `git show`.
 
-The document comes from a repository anybody with access may write to, so it is validated when read; what is not a pull
-request is an error that names its reference, never a crash somewhere else.
+The document comes from a repository that anyone with access may write to, so it is validated when it is read. An
+invalid record raises an error that names its reference.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from kardinal.scm.base import NewPullRequest, PullRequest, PullRequestState
 from kardinal.scm.comments import unmarked
 from kardinal.scm.errors import PullRequestError
-from kardinal.scm.values import has_draft_title
+from kardinal.scm.values import draft_title, has_draft_title
 
 __all__ = ["Record"]
 
@@ -44,7 +44,7 @@ class Record(BaseModel):
     def of(cls, new: NewPullRequest, *, now: datetime) -> Record:
         """Return the record of a pull request opened now."""
         return cls(
-            title=new.title,
+            title=draft_title("Draft:", new),
             body=new.body,
             head=new.head,
             base=new.base,

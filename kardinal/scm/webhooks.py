@@ -1,14 +1,14 @@
-"""Deliveries of hosts: the signature first, over the bytes as they came; then what they are about.
+"""Deliveries of hosts: check the signature over the raw bytes, then parse the subject.
 
-A delivery is a hint and no fact: it says which pull request, branch or commit is worth another look. State is read from
-the host.
+A delivery is only a hint: it says which pull request, branch or commit should be read again. The state itself is read
+from the host.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,10 @@ from kardinal.scm.errors import WebhookRejected
 __all__ = ["Delivery", "check_hmac", "check_token", "event_of", "header_of", "payload_of"]
 
 MAX_BRANCH = 255
+MAX_BRANCHES = 10
+"""The most branches that GitHub names for the commit of a status."""
 _DELIVERY = JsonLimits(size=1 << 20, containers=10_000, pieces=50_000)
-"""A push of 2,048 commits has some 6,000 lists and objects, and is the largest delivery that is of use."""
+"""A push of 2,048 commits has about 6,000 lists and objects, and is the largest delivery that is useful."""
 
 FOREIGN = ForeignBytes(
     "deliveries of Git hosts",
@@ -39,11 +41,12 @@ FOREIGN = ForeignBytes(
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The subject of a delivery; an event that is about nothing of this (a ping) has no fields but `event`.
+    """The subject of a delivery; an event without any of these subjects, such as a ping, has only `event`.
 
-    `branch`: the head of the pull request, or the branch that was pushed to. `repository`: the URL that the host gives
-    its repository, which is the one of the Pipeline under whatever name the host has for itself. `proposed`: a pull
-    request was opened, its commits or its base have changed, or a merge queue asks about a commit.
+    `branch`: the head of the pull request, or the pushed branch. `repository`: the URL of the repository as the host
+    names it, such as `https://github.com/acme/deploy`, which may have another host name than in the Pipeline.
+    `proposed`: a pull request was opened, its commits or its base have changed, or a merge queue asks about a commit.
+    `checked`: the commit of a finished check, and its branches if the host names them.
     """
 
     event: str
@@ -52,20 +55,23 @@ class Delivery:
     branch: str = ""
     commit: str = ""
     proposed: bool = False
+    checked: tuple[str, ...] = ()
 
 
 _PROPOSED = frozenset({"opened", "reopened", "synchronize", "synchronized"})
 """Actions of GitHub, Gitea and Forgejo. A new base is an edit: of `base` at GitHub, of `ref` at the others."""
+_CHECKS = ("check_run", "check_suite", "workflow_run", "workflow_job")
+"""Fields of GitHub and Gitea that contain a check; the `action` says whether it has finished."""
 
 
 def header_of(headers: Mapping[str, str], name: str) -> str:
-    """Return a header whatever its case; empty when it is missing."""
+    """Return a header regardless of case; empty if it is missing."""
     lowered = name.lower()
     return next((value for key, value in headers.items() if key.lower() == lowered), "")
 
 
 def check_hmac(signature: str, body: bytes, secret: bytes) -> None:
-    """Raise `WebhookRejected` unless `signature` is the hexadecimal HMAC-SHA256 of the body under the secret."""
+    """Raise `WebhookRejected` unless `signature` is the hexadecimal HMAC-SHA256 of the body with the secret."""
     _check(signature, hmac.new(secret, body, hashlib.sha256).hexdigest(), secret)
 
 
@@ -75,7 +81,7 @@ def check_token(token: str, secret: bytes) -> None:
 
 
 def payload_of(body: bytes) -> Mapping[str, Any]:
-    """Return the JSON object of a delivery whose signature is right."""
+    """Return the JSON object of a delivery after its signature was checked."""
     try:
         value = decode(body, _DELIVERY)
     except OverLimit as error:
@@ -90,14 +96,15 @@ def payload_of(body: bytes) -> Mapping[str, Any]:
 
 
 def event_of(payload: Mapping[str, Any], event: str) -> Delivery:
-    """Return what a delivery is about, in the fields that GitHub, Gitea and Forgejo share."""
+    """Return the subject of a delivery, from the fields that GitHub, Gitea and Forgejo share."""
     pull_request = _mapping(payload.get("pull_request"))
     issue = _mapping(payload.get("issue"))
     if not pull_request and issue.get("pull_request"):
         pull_request = {"number": issue.get("number")}
     number = pull_request.get("number", payload.get("number") if pull_request else None)
     head = _mapping(pull_request.get("head"))
-    action, edits = _text(payload.get("action"), 64), _mapping(payload.get("changes"))
+    action = _text(payload.get("action"), 64)
+    edits = _mapping(payload.get("changes"))
     retargeted = action == "edited" and bool(edits.get("base") or edits.get("ref"))
     return Delivery(
         event=event[:64],
@@ -106,7 +113,28 @@ def event_of(payload: Mapping[str, Any], event: str) -> Delivery:
         branch=_text(head.get("ref") or _pushed(payload.get("ref")), MAX_BRANCH),
         commit=_text(head.get("sha") or payload.get("sha") or payload.get("after"), 64),
         proposed=bool(pull_request) and (action in _PROPOSED or retargeted),
+        checked=tuple(text for name in _checked(payload) if (text := _text(name, MAX_BRANCH))),
     )
+
+
+def _checked(payload: Mapping[str, Any]) -> Iterator[object]:
+    """Yield commit and branches of a finished check.
+
+    A status is `{"context": "ci", "state": "success", "sha": …}`, at GitHub with `branches`; a check is `{"action":
+    "completed", "check_run": {"head_sha": …}}`; Forgejo sends `{"run": {"commit_sha": …}}`.
+    """
+    if payload.get("context") and payload.get("state") != "pending":
+        yield payload.get("sha")
+        branches = payload.get("branches")
+        for branch in branches[:MAX_BRANCHES] if isinstance(branches, list) else ():
+            yield _mapping(branch).get("name")
+    if payload.get("action") == "completed":
+        for check in (_mapping(payload.get(name)) for name in _CHECKS):
+            yield check.get("head_sha")
+            yield (_mapping(check.get("check_suite")) or check).get("head_branch")
+    run = _mapping(payload.get("run"))
+    yield run.get("commit_sha")
+    yield run.get("prettyref")
 
 
 def _pushed(ref: object) -> str:
@@ -118,7 +146,7 @@ def _check(sent: str, expected: str, secret: bytes) -> None:
         raise WebhookRejected(
             "no webhook secret is set", status=401, remedy="Name a Secret with the key webhookSecret in the Pipeline"
         )
-    # As bytes: text that is not ASCII cannot be compared in constant time.
+    # Compared as bytes, because non-ASCII text cannot be compared in constant time.
     if not hmac.compare_digest(sent.encode(errors="surrogateescape"), expected.encode(errors="surrogateescape")):
         raise WebhookRejected(
             "the signature is missing or wrong", status=401, remedy="Give the webhook at the host the same secret"

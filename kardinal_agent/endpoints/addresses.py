@@ -1,12 +1,12 @@
 """Which hosts and addresses the endpoint of a custom step may have.
 
-Who writes a Pipeline names a URL, and the agent stands where its author may not: beside the metadata service of a
-cloud, the API servers and other tenants. So without the operator's word an endpoint is a public host, by https. A name
-says nothing about an address, and two questions to DNS may have two answers; therefore the addresses are looked at that
-the connection is then made to (`CheckedResolver`), in every spelling that leads to IPv4.
+The author of a Pipeline chooses the URL, and the agent can reach addresses that the author cannot: the metadata service
+of a cloud, API servers and other tenants. Without a flag of the operator, an endpoint must therefore be a public host
+with https. Two DNS queries for a name may have two answers, so the check is made on the addresses that the connection
+is then made to (`CheckedResolver`), in all notations of an IPv4 address.
 
-A host that `--allow-step-hosts` lists may have any address; but those of a link and of metadata services, where a
-pattern may lead by accident, only where a host is listed without `*`.
+A host in `--allow-step-hosts` may have any address, with one exception: link-local addresses and those of metadata
+services are permitted only to a host that is listed without `*`, because a pattern may match one by accident.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PORT = re.compile(r":[0-9*]+$")
 
 
 class StepHosts:
-    """The hosts of the operator's list, which `flag` gives; a pattern without a port means that of https."""
+    """The hosts in the list of the flag `flag`; a pattern without a port means port 443."""
 
     def __init__(self, patterns: Sequence[str], *, flag: str = "--allow-step-hosts") -> None:
         self._flag = flag
@@ -36,8 +36,9 @@ class StepHosts:
         self._exact = tuple(pattern for pattern in patterns if "*" not in _PORT.sub("", pattern))
 
     def check_url(self, url: str) -> None:
-        """Raise `HostRefused` for a URL that must not be asked for, whatever its host resolves to."""
-        parts, host = urlsplit(url), host_of(url)
+        """Raise `HostRefused` for a URL that is forbidden by its scheme or host name."""
+        parts = urlsplit(url)
+        host = host_of(url)
         if parts.scheme != "https" and not _listed(host, self._patterns):
             raise HostRefused(f"{host} is not asked without TLS: use https, or ask the operator for {self._flag}")
         if address := literal(parts.hostname or ""):
@@ -55,7 +56,7 @@ class StepHosts:
 
 
 class CheckedResolver(AbstractResolver):
-    """Resolves one host and lets no address through that it may not have; one that is refused refuses all."""
+    """Resolves one host name; if one of its addresses is forbidden, all of them are refused."""
 
     def __init__(self, hosts: StepHosts, host: str, resolver: AbstractResolver) -> None:
         self._hosts = hosts
@@ -73,7 +74,7 @@ class CheckedResolver(AbstractResolver):
 
 
 def host_of(url: str) -> str:
-    """Return `host[:port]` of a URL as lists of hosts have it: in lower case, without the port of https."""
+    """Return `host[:port]` of a URL in the form of host lists: in lower case, without port 443."""
     parts = urlsplit(url)
     name = (parts.hostname or "").lower()
     name = f"[{name}]" if ":" in name else name

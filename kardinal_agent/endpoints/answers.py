@@ -1,9 +1,9 @@
 """Read the answers of endpoints (pure).
 
-2xx with     `{"success": …, "message": …, "outputs": …}`     the verdict
-202 with `Location`                                           asked again there, on the same host
+2xx with     `{"success": …, "message": …, "outputs": …}`     the result
+202 with `Location`                                           the next request goes there, on the same host
 429, 5xx                                                      tried again
-anything else                                                 the end, and a redirect as well
+any other status, also 3xx                                    a final failure
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from urllib.parse import urljoin, urlsplit
 from kardinal.bounded import ForeignBytes, JsonLimits, NotJson, OverLimit, decode, mebibytes
 from kardinal.objects.text import cut, printable
 from kardinal_agent.endpoints.addresses import host_of
-from kardinal_agent.endpoints.client import BODY_LIMIT, REQUEST_TIME, Reply
+from kardinal_agent.endpoints.client import BODY_LIMIT, REQUEST_TIME, EndpointReply
 from kardinal_agent.endpoints.errors import EndpointFailed, EndpointUnavailable
 
-__all__ = ["Accepted", "Verdict", "checked_location", "read_answer"]
+__all__ = ["Accepted", "Completed", "checked_location", "read_answer"]
 
 _MESSAGE_LIMIT = 512
 _LOCATION_LIMIT = 2048
-_POLL_DEFAULT, _POLL_LEAST, _POLL_MOST = 10.0, 1.0, 300.0
+_POLL_DEFAULT = 10.0
+_POLL_LEAST = 1.0
+_POLL_MOST = 300.0
 _LONGEST_WAIT = 3600.0
 _HIDDEN = "[redacted]"
 _ANSWER = JsonLimits(size=BODY_LIMIT, containers=2_000, pieces=10_000)
@@ -48,8 +50,8 @@ FOREIGN = ForeignBytes(
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """The answer of an endpoint that is done."""
+class Completed:
+    """The result of an endpoint that has finished."""
 
     success: bool
     message: str
@@ -58,7 +60,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The endpoint works on it: ask at `location` after `wait` seconds."""
+    """The endpoint is still working: the next request goes to `location` after `wait` seconds."""
 
     location: str
     wait: float
@@ -66,13 +68,14 @@ class Accepted:
 
 
 def read_answer(
-    reply: Reply, *, url: str, polled: str | None, secrets: Sequence[str], now: datetime
-) -> Verdict | Accepted:
-    """Return what a reply means. `polled` is the location that was asked, `secrets` are taken out of all texts.
+    reply: EndpointReply, *, url: str, polled: str | None, secrets: Sequence[str], now: datetime
+) -> Completed | Accepted:
+    """Return the parsed reply. `polled` is the URL that was asked; `secrets` are removed from all texts.
 
     Raises `EndpointFailed` or `EndpointUnavailable`.
     """
-    host, after = host_of(url), _retry_after(reply, now)
+    host = host_of(url)
+    after = _retry_after(reply, now)
     if reply.status == 429 or reply.status >= 500:
         raise EndpointUnavailable(f"{host} answers {_said(reply, secrets)}", retry_after=after)
     if 300 <= reply.status < 400:
@@ -86,7 +89,7 @@ def read_answer(
 
 
 def checked_location(location: str, url: str) -> str:
-    """Return where a location leads; raises `EndpointFailed` where that is not the host of `url`."""
+    """Return `location` as an absolute URL; raises `EndpointFailed` if its host is not that of `url`."""
     host = host_of(url)
     if len(location) > _LOCATION_LIMIT or not location.isascii() or not location.isprintable() or "\\" in location:
         raise EndpointFailed(f"{host} answers with a Location that cannot be used")
@@ -100,7 +103,7 @@ def checked_location(location: str, url: str) -> str:
     return joined
 
 
-def _location(reply: Reply, url: str, polled: str | None, secrets: Sequence[str]) -> str:
+def _location(reply: EndpointReply, url: str, polled: str | None, secrets: Sequence[str]) -> str:
     if polled is not None:
         return polled
     location = reply.headers.get("location")
@@ -111,22 +114,22 @@ def _location(reply: Reply, url: str, polled: str | None, secrets: Sequence[str]
     return checked_location(location, url)
 
 
-def _verdict(reply: Reply, host: str, secrets: Sequence[str]) -> Verdict:
+def _verdict(reply: EndpointReply, host: str, secrets: Sequence[str]) -> Completed:
     answer = _json(reply)
     if not isinstance(answer, dict) or not isinstance(answer.get("success"), bool):
         raise EndpointFailed(f'{host} answers {reply.status} without {{"success": true}} or {{"success": false}}')
     outputs = answer.get("outputs")
     if outputs is not None and not isinstance(outputs, dict):
         raise EndpointFailed(f"{host} answers with outputs that are no object")
-    return Verdict(answer["success"], _message(answer, secrets), _cleaned(outputs or {}, secrets))
+    return Completed(answer["success"], _message(answer, secrets), _cleaned(outputs or {}, secrets))
 
 
-def _said(reply: Reply, secrets: Sequence[str]) -> str:
+def _said(reply: EndpointReply, secrets: Sequence[str]) -> str:
     message = _message(_json(reply), secrets)
     return f"{reply.status}: {message}" if message else str(reply.status)
 
 
-def _json(reply: Reply) -> Any:
+def _json(reply: EndpointReply) -> Any:
     try:
         return decode(reply.body, _ANSWER)
     except (OverLimit, NotJson):
@@ -139,7 +142,7 @@ def _message(answer: Any, secrets: Sequence[str]) -> str:
 
 
 def _cleaned(value: Any, secrets: Sequence[str]) -> Any:
-    """Return outputs without secrets, in keys and values alike."""
+    """Return outputs with `secrets` removed from keys and values."""
     if isinstance(value, str):
         return _hidden(value, secrets)
     if isinstance(value, dict):
@@ -155,14 +158,14 @@ def _hidden(text: str, secrets: Sequence[str]) -> str:
     return text
 
 
-def _retry_after(reply: Reply, now: datetime) -> float | None:
-    """Return the seconds of `Retry-After`, which is a number or a date (RFC 9110, section 10.2.3)."""
+def _retry_after(reply: EndpointReply, now: datetime) -> float | None:
+    """Return the header `Retry-After`, a number or a date (RFC 9110, section 10.2.3), in seconds from `now`."""
     value = reply.headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
         return min(float(value[:9]), _LONGEST_WAIT)
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return min(max((moment - now).total_seconds(), 0.0), _LONGEST_WAIT)

@@ -1,7 +1,7 @@
 """One request to an endpoint: to a checked address, without redirects, in bounded time and memory.
 
-The proxies of the environment are not used: a proxy would resolve the name itself, and then the address that was
-checked is not the one that is contacted.
+Proxies from environment variables are not used: a proxy resolves the name itself, and might contact another address
+than the checked one.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from aiohttp import (
     ClientTimeout,
     DummyCookieJar,
     InvalidURL,
-    TCPConnector,
 )
 from aiohttp.abc import AbstractResolver
 from aiohttp.resolver import ThreadedResolver
 
+from kardinal.bounded.connections import BoundedConnector
 from kardinal_agent.endpoints.addresses import CheckedResolver, StepHosts, host_of
 from kardinal_agent.endpoints.errors import EndpointFailed, EndpointUnavailable
 
-__all__ = ["BODY_LIMIT", "REQUEST_TIME", "EndpointClient", "Reply"]
+__all__ = ["BODY_LIMIT", "REQUEST_TIME", "EndpointClient", "EndpointReply"]
 
 REQUEST_TIME = 60.0
-"""Seconds that one request may take in all, however slowly its answer drips in; longer work is answered with 202."""
+"""The most seconds for one whole request; an endpoint with longer work answers with 202."""
 
 BODY_LIMIT = 64 << 10
-"""Bytes of an answer."""
+"""The most bytes of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer as it came; names of headers are in lower case."""
+class EndpointReply:
+    """An HTTP answer; names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -45,9 +45,9 @@ class Reply:
 
 
 class EndpointClient:
-    """Makes requests to the hosts that are allowed. Raises `HostRefused`, `EndpointUnavailable`, `EndpointFailed`.
+    """Makes requests to permitted hosts. Raises `HostRefused`, `EndpointUnavailable`, `EndpointFailed`.
 
-    `tls` says which authorities are trusted, by default those of the machine.
+    `tls` has the trusted certificate authorities. Defaults to those of the machine.
     """
 
     def __init__(
@@ -63,8 +63,10 @@ class EndpointClient:
         self._tls = tls or True
         self._request_time = request_time
 
-    async def request(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None = None) -> Reply:
-        """Make one request on a connection of its own and return the answer, whatever its status."""
+    async def request(
+        self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None = None
+    ) -> EndpointReply:
+        """Make one request on a new connection and return the answer, with any status code."""
         self._hosts.check_url(url)
         host = host_of(url)
         try:
@@ -84,9 +86,9 @@ class EndpointClient:
 
     async def _request(
         self, method: str, url: str, host: str, *, headers: Mapping[str, str], body: bytes | None
-    ) -> Reply:
+    ) -> EndpointReply:
         resolver = CheckedResolver(self._hosts, host, self._resolver())
-        connector = TCPConnector(resolver=resolver, use_dns_cache=False, force_close=True, ssl=self._tls)
+        connector = BoundedConnector(resolver=resolver, use_dns_cache=False, force_close=True, ssl=self._tls)
         session = ClientSession(
             connector=connector,
             cookie_jar=DummyCookieJar(),
@@ -102,7 +104,7 @@ class EndpointClient:
                     if len(content) > BODY_LIMIT:
                         raise EndpointFailed(f"{host} answers with more than {BODY_LIMIT:,} bytes")
                 found = {name.lower(): value for name, value in answer.headers.items()}
-                return Reply(answer.status, found, bytes(content))
+                return EndpointReply(answer.status, found, bytes(content))
         finally:
             await session.close()
             await resolver.close()

@@ -1,7 +1,7 @@
-"""Read the credentials that are sent to an endpoint, and decide to which.
+"""Read the credentials for an endpoint from a Secret, if the Secret permits its host.
 
-A Secret says itself that it is for custom steps (label `kardinal.io/credentials: step`) and for which hosts, as those
-for Git do (`kardinal.git.secret_hosts`).
+A Secret for custom steps has the label `kardinal.io/credentials: step`, and names the hosts that it may be sent to, as
+Secrets for Git do (`kardinal.git.secret_hosts`).
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kardinal.api import names
 from kardinal.git.secret_hosts import refused_host
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import SECRET, JsonObject
+from kardinal.objects.secret_purposes import CREDENTIALS_STEP
 from kardinal.objects.secrets import SecretValueError, secret_text
 from kardinal_agent.errors import SecretUnreadable, StepFailed
 
 __all__ = ["NO_CREDENTIALS", "EndpointCredentials", "EndpointSecrets"]
 
 _SHORTEST_HIDDEN = 6
-"""Characters of a credential from which on it is taken out of texts: a shorter one would be found everywhere."""
+"""The fewest characters of a credential that is removed from texts; a shorter one would match ordinary words."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointCredentials:
-    """A bearer token and a key for signatures, each empty where there is none."""
+    """A bearer token and a key for signatures; each is empty if the Secret has none."""
 
     token: str = field(default="", repr=False)
     hmac_key: str = field(default="", repr=False)
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Return the texts that may stand nowhere."""
+        """Return the texts that must not appear in a status, an Event or a log."""
         return tuple(text for text in (self.token, self.hmac_key) if len(text) >= _SHORTEST_HIDDEN)
 
 
@@ -39,16 +39,16 @@ NO_CREDENTIALS = EndpointCredentials()
 
 
 class EndpointSecrets:
-    """Reads Secrets from the agent's own cluster; `namespaces` says where those of the control plane's are there."""
+    """Reads Secrets from the agent's own cluster; `namespaces` maps namespaces of the control plane to those there."""
 
     def __init__(self, client: Client, namespaces: Mapping[str, str]) -> None:
         self._client = client
         self._namespaces = namespaces
 
     async def read(self, name: str, *, namespace: str, host: str) -> EndpointCredentials:
-        """Return what may be sent to `host`. Raises `StepFailed`, and `SecretUnreadable` while rights are missing."""
+        """Return the credentials for `host`. Raises `StepFailed`, and `SecretUnreadable` if rights are missing."""
         secret = await self._secret(name, self._namespaces.get(namespace, namespace))
-        if refusal := refused_host(secret, host, purpose=names.CREDENTIALS_STEP):
+        if refusal := refused_host(secret, host, purpose=CREDENTIALS_STEP):
             raise StepFailed("SecretNotForHost", f"config.secretRef: {refusal}")
         try:
             token, key = (secret_text(secret, entry).rstrip("\r\n") for entry in ("token", "hmacKey"))

@@ -1,4 +1,4 @@
-"""The errors of endpoints. No message holds a path, a query or a value of a Secret."""
+"""The errors of endpoints. No message contains the path or query of a URL, or a value of a Secret."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ __all__ = ["EndpointFailed", "EndpointUnavailable", "HostRefused"]
 
 
 class HostRefused(AgentError):
-    """A host that must not be contacted; says which flag decides."""
+    """A forbidden host; the message names the flag that permits it."""
 
 
 class EndpointFailed(AgentError):
-    """An answer that another attempt would not change."""
+    """A final failure: another attempt would get the same answer."""
 
 
 class EndpointUnavailable(AgentError):
-    """No answer, or one that asks for another attempt."""
+    """No answer, or an answer (429, 5xx) after which the request is tried again."""
 
     transient = True
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from kardinal.api.signature import IDEMPOTENCY_KEY, SIGNATURE, TIMESTAMP, signature, signed_text
-from kardinal.steps.custom import CustomConfig
+from kardinal.promotion.api.signature import IDEMPOTENCY_KEY, SIGNATURE, TIMESTAMP, signature, signed_text
+from kardinal.promotion.steps.custom import CustomConfig
 from kardinal_agent.endpoints.credentials import EndpointCredentials
 from kardinal_agent.steps.base import StepContext
 
@@ -16,14 +16,15 @@ __all__ = ["body_of", "headers_of", "idempotency_key"]
 
 
 def idempotency_key(context: StepContext) -> str:
-    """Return what the endpoint knows a step of a promotion by, however often it is asked."""
+    """Return the `Idempotency-Key` of a step of an attempt: the same in every request for it."""
     attempt = context.step.spec.attempt
     return "/".join([context.step.metadata.uid, context.planned.spec.output_name, *([str(attempt)] if attempt else [])])
 
 
 def body_of(context: StepContext, config: CustomConfig) -> bytes:
     """Return the promotion as JSON."""
-    step, status = context.step, context.status
+    step = context.step
+    status = context.status
     described: dict[str, Any] = {
         "step": context.planned.spec.output_name,
         "namespace": step.metadata.namespace,
@@ -48,7 +49,7 @@ def body_of(context: StepContext, config: CustomConfig) -> bytes:
 def headers_of(
     config: CustomConfig, credentials: EndpointCredentials, *, key: str, body: bytes | None, now: datetime
 ) -> dict[str, str]:
-    """Return the headers of a request; without a body there is nothing to sign."""
+    """Return the headers of a request; a request without a body gets no signature."""
     headers = {**config.headers, "Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "kardinal"}
     headers[IDEMPOTENCY_KEY] = key
     if credentials.token:

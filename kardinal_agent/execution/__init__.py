@@ -1,7 +1,7 @@
-"""The PromotionStep controller: a pure decision, with its effects and its messages beside it."""
+"""The controller of PromotionSteps: facts, rules and decision are functions; effects and writing are beside them."""
 
-from kardinal_agent.execution.attempt import Attempt
-from kardinal_agent.execution.reconciler import PromotionReconciler, sources
+from kardinal_agent.execution.reconciler import PromotionReconciler
 from kardinal_agent.execution.tools import Tools
+from kardinal_agent.execution.watches import sources
 
-__all__ = ["Attempt", "PromotionReconciler", "Tools", "sources"]
+__all__ = ["PromotionReconciler", "Tools", "sources"]

@@ -1,8 +1,8 @@
-"""Say of a refusal at a host that the repository is archived, where that is why.
+"""Recognise a refusal of a host that has the archived repository as its reason.
 
-Hosts answer a push, a new pull request and a merge in an archived repository as they answer a credential that lacks a
-right, and Git tells nothing but the status 403. So the host is asked once for each refusal. The repository can be
-unarchived at any time: the promotion waits for that, and what is done about a token would be in vain.
+Hosts refuse a push, a new pull request and a merge in an archived repository as they refuse a token without the right,
+and Git reports only the status 403. So the host is asked once for each refusal. The repository can be unarchived at any
+time: the promotion waits for that, because another token would not help.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from kardinal_agent.remotes import Queued, Remote
 __all__ = ["RepositoryArchived", "unless_archived"]
 
 _DEADLINE = 10.0
-"""Seconds of real time that a host has to say it."""
+"""Seconds of real time that a host has for the answer."""
 
 T = TypeVar("T")
 
 
 class RepositoryArchived(HostError):
-    """A repository that nothing may be written to; a person can unarchive it at any time."""
+    """The repository is archived, so nothing may be written to it; a person can unarchive it at any time."""
 
     field = "git.url"
     transient = True
@@ -33,7 +33,7 @@ class RepositoryArchived(HostError):
 
 
 async def unless_archived(action: Awaitable[T], remote: Callable[[], Awaitable[Remote]]) -> T:
-    """Return the result of an action on a repository; raises `RepositoryArchived` for a refusal that means that."""
+    """Return the result of an action; raises `RepositoryArchived` if that is the reason of a refusal."""
     try:
         return await action
     except (AuthenticationFailed, PushRejected, AccessDenied, RequestRefused) as error:

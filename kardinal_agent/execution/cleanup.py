@@ -1,19 +1,17 @@
-"""Withdrawing the proposal of a promotion that is deleted, has ended, or starts over.
+"""Withdraw the proposal of a promotion that is deleted, has ended, or begins another attempt.
 
-When a PromotionStep goes, its Graph and its Bundle may be gone already. So nothing is asked of them: the status, which
-only programs write, has the branch and the UID of the Bundle, and the branch is ours only if its commit carries that
-UID and the name of this PromotionStep. A step without the note has no effect on any host, whatever its spec says.
+When a PromotionStep is deleted, its Graph and its Bundle may be gone already, so only its status is read, which only
+programs write: it has the branch and the UID of the Bundle. A PromotionStep without this note has no effect on any
+host, whatever its spec contains.
 
-A pull request that is open is closed with a comment, and the branch removed unless others have committed to it. One
-that is open when another attempt begins is kept, with its approvals: the attempt goes on with it. A host that does not
-let a withdrawal happen holds the deletion for `PATIENCE` at most.
+A pull request that is open when another attempt begins is kept with its approvals, and the attempt continues with it. A
+host that refuses a withdrawal delays the deletion by `PATIENCE` at most.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
@@ -21,37 +19,36 @@ from typing import TypeVar
 import structlog
 from pydantic import ValidationError
 
-from kardinal.api import PROMOTION_STEP, PromotionStep
-from kardinal.api.names import FINALIZER, PROPOSALS, TRAILER_STEP, TRAILER_UID
-from kardinal.api.promotion_step import Proposal
-from kardinal.git import BranchNotFound, Repository
-from kardinal.git.discarding import OwnCommit
+from kardinal.clock import Clock
 from kardinal.kube import Client
 from kardinal.objects import JsonObject, Key, key_of
-from kardinal.runtime import Backoff, Clock, Result
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.names import FINALIZER
+from kardinal.promotion.api.promotion_step import Proposal
+from kardinal.promotion.kinds import PROMOTION_STEP
+from kardinal.runtime import Backoff, KeyMemory, Result
 from kardinal.runtime.finalizers import Patience, has_finalizer, is_being_deleted, remove_finalizer
-from kardinal.scm import PullRequest, PullRequestEnded, PullRequestError, PullRequestNotFound, PullRequests
-from kardinal.steps.commit_plan import committer_of
+from kardinal.scm import PullRequestError
+from kardinal.tree.git_names import PROPOSALS
 from kardinal_agent.errors import Failure, classified
-from kardinal_agent.execution.withdrawal import OUTCOME
 from kardinal_agent.metrics import AgentMetrics, Figure
 from kardinal_agent.remotes import Queued, Remote, Remotes
-from kardinal_agent.steps.pull_requests import AGENT, is_of_bundle
-from kardinal_agent.steps.text_marks import without_owner
+from kardinal_agent.steps.pull_requests import OUTCOME
+from kardinal_agent.steps.withdrawal import close_proposal, find_proposal, is_of_others, remove_branch
 
 __all__ = ["PATIENCE", "Cleanup"]
 
 PATIENCE = timedelta(minutes=10)
-"""How long a host may hold a deletion."""
+"""The longest time for which a host may delay a deletion."""
 
 ATTEMPT_DEADLINE = 90.0
-"""Seconds of real time that one attempt may take."""
+"""Seconds of real time that one try of a withdrawal may take."""
 
 LEFT_AFTER = 5
-"""Failures after which the branch of a promotion that has ended is left for its deletion."""
+"""The number of failures after which the branch of an ended promotion is left until its PromotionStep is deleted."""
 
 TURN = timedelta(seconds=5)
-"""How soon to look again for a turn at a busy host."""
+"""The time after which a busy host is tried again."""
 
 T = TypeVar("T")
 
@@ -59,25 +56,27 @@ log = structlog.get_logger(__name__)
 
 
 class Cleanup:
-    """Withdraws proposals, and takes the finalizer off PromotionSteps that have none."""
+    """Withdraws proposals, and removes the finalizer from PromotionSteps without a proposal."""
 
     def __init__(
-        self, client: Client, *, remotes: Remotes, metrics: AgentMetrics, clock: Clock, backoff: Backoff
+        self,
+        client: Client,
+        *,
+        remotes: Remotes,
+        metrics: AgentMetrics,
+        clock: Clock,
+        backoff: Backoff,
+        memory: KeyMemory,
     ) -> None:
         self._client = client
         self._remotes = remotes
         self._metrics = metrics
         self._backoff = backoff
-        self._failures: dict[Key, int] = {}
-        self._patience = Patience(PATIENCE, clock=clock)
-
-    def forget(self, key: Key) -> None:
-        """Forget a promotion that is gone."""
-        self._failures.pop(key, None)
-        self._patience.forget(key)
+        self._failures: dict[Key, int] = memory.map()
+        self._patience = Patience(PATIENCE, clock=clock, memory=memory)
 
     async def run(self, raw: JsonObject) -> Result:
-        """Do what is left for a promotion that is being deleted or has ended."""
+        """Withdraw the proposal of a promotion that is being deleted or has ended."""
         if not has_finalizer(raw, FINALIZER):
             self._failures.pop(key_of(raw), None)
             return Result()
@@ -92,13 +91,14 @@ class Cleanup:
         return await self._after_the_end(raw, step)
 
     async def before_attempt(self, raw: JsonObject, step: PromotionStep) -> Result | Proposal | None:
-        """Withdraw what an earlier attempt has left, or return the proposal with which another one goes on.
+        """Withdraw the proposal of the attempt before, or return it if the new attempt continues with it.
 
-        A `Result` says when to look again; anything else, that the attempt may begin.
+        A `Result` has the time of the next try; with any other value the attempt may begin.
         """
         if step.spec.attempt == step.status.attempt or not has_finalizer(raw, FINALIZER) or not _is_noted(step):
             return None
-        key, outcome = key_of(raw), await self._attempt(step, partial(_keep_or_withdraw, step))
+        key = key_of(raw)
+        outcome = await self._attempt(step, partial(_keep_or_withdraw, step))
         if isinstance(outcome, Failure) and outcome.transient:
             return Result(requeue_after=self._delay(key, outcome))
         self._failures.pop(key, None)
@@ -127,7 +127,7 @@ class Cleanup:
     async def _attempt(
         self, step: PromotionStep, action: Callable[[Remote], Awaitable[T]], *, within: float = ATTEMPT_DEADLINE
     ) -> T | Failure:
-        """Do something about the proposal once; return its result, or why it could not be done."""
+        """Try an action on the proposal once; return its result, or the failure."""
         try:
             async with asyncio.timeout(min(max(within, 1.0), ATTEMPT_DEADLINE)):
                 remote = await self._remotes.open(step, withdrawing=True)
@@ -149,8 +149,9 @@ class Cleanup:
         return timedelta(seconds=max(self._backoff.delay(failures), failure.retry_after or 0.0))
 
     def _abandon(self, step: PromotionStep, failure: Failure) -> None:
-        """Say that a proposal is left behind. There is no Event: the namespace may be on its way out."""
-        namespace, status = step.metadata.namespace, step.status
+        """Log that a proposal is left behind. No Event is written, because the namespace may be being deleted."""
+        namespace = step.metadata.namespace
+        status = step.status
         log.warning(
             "a proposal is left behind",
             promotion=f"{namespace}/{step.metadata.name}",
@@ -162,7 +163,7 @@ class Cleanup:
 
     async def _release(self, raw: JsonObject) -> Result:
         await remove_finalizer(self._client, PROMOTION_STEP, raw, FINALIZER)
-        self.forget(key_of(raw))
+        self._failures.pop(key_of(raw), None)
         return Result()
 
 
@@ -170,7 +171,7 @@ _WITHOUT_SECRET = frozenset(["SecretNotFound", "SecretUnreadable"])
 
 
 def _readable(raw: JsonObject) -> PromotionStep | None:
-    """Return the step; None for one that was never executed, because it cannot be read."""
+    """Return the PromotionStep; None if it cannot be read, because then it was never executed."""
     try:
         return PromotionStep.model_validate(raw)
     except ValidationError:
@@ -178,7 +179,7 @@ def _readable(raw: JsonObject) -> PromotionStep | None:
 
 
 def _is_noted(step: PromotionStep) -> bool:
-    """Return whether the agent has noted a branch, below the prefix that no environment may have."""
+    """Return whether the status names the branch of a proposal, with the prefix that no environment may have."""
     return step.status.proposal is not None and step.status.proposal.branch.startswith(PROPOSALS)
 
 
@@ -186,18 +187,12 @@ def _what(step: PromotionStep) -> str:
     return f"Bundle {step.spec.bundle_ref} to {step.spec.environment}"
 
 
-def _own_commit(step: PromotionStep, proposal: Proposal) -> OwnCommit:
-    name = f"{step.metadata.namespace}/{step.metadata.name}"
-    return OwnCommit(trailers={TRAILER_STEP: name, TRAILER_UID: proposal.bundle_uid}, committer=committer_of(step))
-
-
 async def _keep_or_withdraw(step: PromotionStep, remote: Remote) -> Proposal | None:
-    """Return the proposal if it is open and to be merged where the promotion wants it; withdraw any other."""
+    """Return the proposal if it is open and has the base of the promotion; withdraw any other proposal."""
     proposal = step.status.proposal
     assert proposal is not None  # noqa: S101 - `_is_noted`
-    own = _own_commit(step, proposal)
-    if remote.pull_requests is not None and not await _is_of_others(remote.repository, proposal.branch, own):
-        found = await _pull_request(step, remote.proposals)
+    if remote.pull_requests is not None and not await is_of_others(remote.repository, step, proposal):
+        found = await find_proposal(step, proposal, remote.proposals)
         if found is not None and found.state == "open" and found.base == step.spec.target_branch:
             comment = f"Another attempt to promote {_what(step)} goes on with this pull request."
             try:
@@ -213,53 +208,15 @@ async def _keep_or_withdraw(step: PromotionStep, remote: Remote) -> Proposal | N
 
 async def _withdraw(step: PromotionStep, remote: Remote, *, comment: str) -> None:
     """Close the pull request with `comment`, unless that is empty, and remove the branch."""
-    proposal, base = step.status.proposal, step.spec.target_branch
+    proposal = step.status.proposal
     assert proposal is not None  # noqa: S101 - `_is_noted`
-    own = _own_commit(step, proposal)
-    repository, found = remote.repository, None
+    repository = remote.repository
     if comment:
-        if await _is_of_others(repository, proposal.branch, own):
+        if await is_of_others(repository, step, proposal):
             return
-        found = await _pull_request(step, remote.proposals)
-        if found is not None and found.state == "open":
-            found = await _close(remote.proposals, found, comment)
-    elif await repository.discard(proposal.branch, base=base, own=own):
+    elif await remove_branch(repository, step, proposal):
         return
-    else:
-        found = await _pull_request(step, remote.proposals)
-    merged = found.head_commit if found is not None and found.state == "merged" else None
-    await repository.discard(proposal.branch, base=base, own=replace(own, merged=merged))
-
-
-async def _is_of_others(repository: Repository, branch: str, own: OwnCommit) -> bool:
-    """Return whether the branch is there without a commit of this promotion: the note of it was forged."""
-    try:
-        return await repository.find(branch, own.trailers) is None
-    except BranchNotFound:
-        return False
-
-
-async def _pull_request(step: PromotionStep, pull_requests: PullRequests) -> PullRequest | None:
-    """Return the pull request of the branch, unless another Bundle of the name has made it."""
-    noted, proposal = step.status.pull_request, step.status.proposal
-    assert proposal is not None  # noqa: S101 - `_is_noted`
-    found: PullRequest | None = None
-    if noted is not None:
-        try:
-            found = await pull_requests.get(noted.number)
-        except PullRequestNotFound:
-            found = None
-    if found is None:
-        found = await pull_requests.find(proposal.branch, base=step.spec.target_branch)
-    if found is None or found.head != proposal.branch or not is_of_bundle(found, proposal.bundle_uid):
-        return None
-    return found
-
-
-async def _close(pull_requests: PullRequests, found: PullRequest, comment: str) -> PullRequest:
-    """Close a pull request; a person may merge it at the same moment, and wins."""
-    try:
-        await pull_requests.update(found.number, body=without_owner(found.body))
-        return await pull_requests.close(found.number, by=AGENT, comment=comment)
-    except PullRequestEnded:
-        return await pull_requests.get(found.number)
+    found = await find_proposal(step, proposal, remote.proposals)
+    if comment and found is not None:
+        found = await close_proposal(remote.proposals, found, comment)
+    await remove_branch(repository, step, proposal, merged=found)

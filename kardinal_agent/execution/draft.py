@@ -1,30 +1,35 @@
-"""The status of a promotion while a run works on it: what stands on the server, and the draft that every action moves.
+"""The status of a promotion during a run: as it is on the server, and as a draft that every action changes.
 
-Every move is handed to the observer: at once where the draft only moves, because what a step did has happened whatever
-becomes of the note of it, and after the write where the status itself is the news.
+The Events of every change are recorded: at once if only the draft changes, because the effect of a step has happened
+even if the status is never written, and after the write if the status itself is the news.
 """
 
 from __future__ import annotations
 
-from kardinal.api import PROMOTION_STEP, Bundle, PromotionStep
-from kardinal.api.promotion_step import PromotionStepStatus
+import structlog
+
+from kardinal.clock import Clock
 from kardinal.kube import NotFound
 from kardinal.objects import JsonObject
-from kardinal.runtime import Clock, StatusWriter
-from kardinal_agent.execution import transitions
-from kardinal_agent.execution.observer import PromotionObserver
-from kardinal_agent.execution.transitions import Transition
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.promotion_step import PromotionStepStatus
+from kardinal.promotion.kinds import PROMOTION_STEP
+from kardinal.runtime import StatusWriter
+from kardinal_agent.execution.events import PromotionEvents, Transition
+from kardinal_agent.execution.status import ready
 from kardinal_agent.steps import Announcement
 
 __all__ = ["StatusDraft", "StepDeleted"]
 
+log = structlog.get_logger(__name__)
+
 
 class StepDeleted(Exception):
-    """The PromotionStep is gone or being deleted: nothing more is done for it."""
+    """Raised when the PromotionStep is gone or being deleted: the run ends."""
 
 
 class StatusDraft:
-    """The status of one PromotionStep, given as the object that was read and as its models."""
+    """The status of one PromotionStep; `raw` is the object that was read, `step` and `bundle` are its models."""
 
     def __init__(
         self,
@@ -33,46 +38,58 @@ class StatusDraft:
         bundle: Bundle,
         *,
         writer: StatusWriter,
-        observer: PromotionObserver,
+        events: PromotionEvents,
         clock: Clock,
     ) -> None:
         self.object = raw
-        """The PromotionStep, as far as this run knows."""
+        """The PromotionStep as it was read, or as the last write of this run has returned it."""
         self._step = step
         self._bundle = bundle
         self._writer = writer
-        self._observer = observer
+        self._events = events
         self._clock = clock
         self.written = step.status
-        """The status on the server, as far as this run knows."""
+        """The status as it was read, or as this run has written it last."""
         self.status = step.status
 
     def move(self, status: PromotionStepStatus, announcement: Announcement | None = None) -> None:
-        """Move the draft to `status`, which some later write takes along."""
-        before, self.status = self.status, status
+        """Change the draft to `status`, which a later write includes."""
+        before = self.status
+        self.status = status
         self._report(before, announcement)
 
     async def save(self, status: PromotionStepStatus, *, reason: str | None = None) -> None:
-        """Move the draft to `status` and write it; `reason` is that of the condition Ready, by default the state."""
-        before, self.status = self.status, status
+        """Change the draft to `status` and write it; `reason` of the condition Ready defaults to the state."""
+        before = self.status
+        self.status = status
         await self.write(reason=reason)
         self._report(before)
 
     async def write(self, *, reason: str | None = None) -> None:
-        """Make the server's status that of the draft; nothing is sent where it already is. Raises `StepDeleted`."""
+        """Write the draft to the server, unless the server has it already. Raises `StepDeleted`."""
         if self.status == self.written:
             return
-        now, generation = self._clock.now(), self._step.metadata.generation
-        self.status = transitions.ready(self.status, reason=reason, generation=generation, now=now)
+        now = self._clock.now()
+        generation = self._step.metadata.generation
+        self.status = ready(self.status, reason=reason, generation=generation, now=now)
         try:
             written = await self._writer.write(PROMOTION_STEP, self.object, self.status.to_json())
         except NotFound:
             raise StepDeleted from None
         self.object = written or self.object
+        if self.status.state != self.written.state:
+            log.info(
+                "promotion changed its state",
+                state=self.status.state,
+                before=self.written.state,
+                environment=self._step.spec.environment,
+                bundle=self._bundle.metadata.name,
+                reason=self.status.message,
+            )
         self.written = self.status
 
     def untold_landing(self) -> str | None:
-        """Return the commit that has landed and that no status says, because the PromotionStep is gone."""
+        """Return the commit that has landed and is in no written status, because the PromotionStep is gone."""
         told = self.written.promoted_at is not None or self.status.promoted_at is None
         return None if told else self.status.commit
 
@@ -85,4 +102,4 @@ class StatusDraft:
             now=self._clock.now(),
             announcement=announcement,
         )
-        self._observer.observe(self.object, transition)
+        self._events.record(self.object, transition)

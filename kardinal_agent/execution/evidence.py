@@ -1,7 +1,7 @@
 """The evidence that a promotion leaves when it ends: gates, images, people and times (pure).
 
-Names of people come from a host, or from a repository whose writers may put any text there: they are cut to what the
-schema takes.
+Names of people come from a host, or from a repository whose writers may put any text there, so they are cut to the
+length that the schema allows.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.evidence import MAX_APPROVERS, Evidence, GateResult, PhaseDurations, bounded
-from kardinal.api.promotion_step import PromotionStepStatus
-from kardinal.api.resolved import with_known_digest
 from kardinal.objects.errors import KardinalError
-from kardinal.steps.declaration import PlannedStep
-from kardinal.steps.facts import facts_of
-from kardinal.steps.images import selected_images
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.evidence import MAX_APPROVERS, Evidence, GateResult, PhaseDurations, bounded
+from kardinal.promotion.api.promotion_step import PromotionStepStatus
+from kardinal.promotion.api.resolved import with_known_digest
+from kardinal.promotion.steps.declaration import PlannedStep
+from kardinal.promotion.steps.facts import facts_of
+from kardinal.promotion.steps.images import selected_images
 
 __all__ = ["evidence_of", "phase_durations"]
 
 _NAME_LIMIT = 256
-"""Characters that the schema allows for the name of a person."""
+"""The most characters that the schema allows for the name of a person."""
 
 _PHASES = {"WaitingForMerge": "waiting_for_merge", "HealthChecking": "health_checking"}
 
@@ -36,10 +36,9 @@ def evidence_of(
     gate_duration: timedelta | None,
     now: datetime,
 ) -> Evidence:
-    """Return what a promotion that ends now can show for itself.
+    """Return the evidence of a promotion that ends now.
 
-    Where a review is asked for and the host knows no reviews, merging is the approval; a merge by the agent approves
-    nothing.
+    If a review is required and the host has no reviews, a merge by a person is the approval; one by the agent is not.
     """
     facts = facts_of(status, sequence)
     merged_by = str(facts.merged_by)[:_NAME_LIMIT] if facts.merged_by else None
@@ -59,7 +58,7 @@ def evidence_of(
 
 
 def _images(step: PromotionStep, bundle: Bundle) -> tuple[str, ...]:
-    """Return the images that are promoted here; none of a promotion that fails because they cannot be read."""
+    """Return the promoted images; empty if they cannot be read, which is why such a promotion fails."""
     try:
         images = [image.reference for image in selected_images(bundle, step.spec.update.images)]
     except KardinalError:
@@ -72,14 +71,15 @@ def phase_durations(
 ) -> PhaseDurations | None:
     """Return how long each phase took until now; None for a promotion that has not begun.
 
-    A merge is noticed after it has happened: the time between belongs to the proof.
+    A merge is noticed after it has happened; the time between counts as proof.
     """
     if status.started_at is None:
         return None
     spans: dict[str, timedelta] = {}
     began = status.started_at
     for progress, planned in zip(status.steps, sequence, strict=False):
-        state, ended = planned.declaration.state, progress.finished_at or now
+        state = planned.declaration.state
+        ended = progress.finished_at or now
         if state == "WaitingForMerge" and status.merged_at is not None:
             ended = min(ended, status.merged_at)
         ended = max(began, ended)

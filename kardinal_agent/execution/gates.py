@@ -1,10 +1,9 @@
-"""The gates of a promotion as they are at this moment: what holds it, and what they say.
+"""The gates of a promotion at this moment: whether they hold it, and their answers.
 
-Three kinds of gates are asked before every effect: the freeze of the pipeline and the hold of the environment, which
-hold by being there, and the instances of the gates before the promotion, which hold when they are not ready. An answer
-counts only if it is that of the instance and of the template that are there now, and until time ends it; without an
-answer there is no permission. An environment before it that is no longer healthy holds like a closed gate, until the
-promotion has landed.
+Three kinds of gates are asked before every effect: the freeze of the Pipeline and the hold of the environment, which
+hold by their existence, and the gate instances before the promotion, which hold while they are closed. An answer counts
+if it is about the instance and the template that exist now, and until its time is over; without an answer there is no
+permission. An upstream environment that is no longer healthy holds like a closed gate, until the promotion has landed.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from kardinal import cel
-from kardinal.api import PolicyGate, names
-from kardinal.api.evidence import GateResult
+from kardinal.clock import Clock
 from kardinal.objects import GRAPH, JsonObject, controller_of, labels_of
-from kardinal.policy.freshness import unexpired
-from kardinal.policy.holds import is_hold, why_held
-from kardinal.policy.matching import is_template
-from kardinal.runtime import Clock, Informer
+from kardinal.promotion.api import PolicyGate, names
+from kardinal.promotion.api.evidence import GateResult
+from kardinal.promotion.policy.freshness import unexpired
+from kardinal.promotion.policy.holds import is_hold, why_held
+from kardinal.promotion.policy.matching import is_freeze, is_template
+from kardinal.runtime import Informer
 from kardinal_agent.execution.ownership import OwnedStep, RequiredGate
 
 __all__ = ["Gates", "StepGates"]
@@ -29,7 +29,7 @@ _UNEXPIRED = cel.compile(unexpired("gate"))
 
 
 class Gates:
-    """The gates of a cluster, from the agent's point of view, and the Bundles that say what is healthy."""
+    """The gates of a cluster, and the Bundles, whose status says which environments are healthy."""
 
     def __init__(self, informer: Informer, bundles: Informer, clock: Clock) -> None:
         self._informer = informer
@@ -42,7 +42,7 @@ class Gates:
 
 
 class StepGates:
-    """The gates of one promotion; every answer is that of the moment in which it is asked for."""
+    """The gates of one promotion; the caches are read anew at every call."""
 
     def __init__(self, informer: Informer, bundles: Informer, clock: Clock, owned: OwnedStep) -> None:
         self._informer = informer
@@ -54,15 +54,15 @@ class StepGates:
         self._required = owned.gates
 
     def holds(self, *, landed: bool = False) -> list[str]:
-        """Return everything that forbids an effect now, each in words; empty when nothing does.
+        """Return the reasons that forbid an effect now, in words; empty without one.
 
-        What has landed is to be proven, whatever becomes of the environments before it.
+        A landed change is proven even if an upstream environment is no longer healthy.
         """
         closed = [*self._freeze(), *self._hold(), *filter(None, map(self._closed, self._required))]
         return closed if landed else [*closed, *self._unhealthy()]
 
     def results(self) -> list[GateResult]:
-        """Return how the required gates stand, with the values they saw."""
+        """Return the answers of the required gates, with the values that their expressions read."""
         return [
             GateResult(
                 name=required.template.name,
@@ -77,14 +77,14 @@ class StepGates:
         ]
 
     def duration(self) -> timedelta | None:
-        """Return how long the gates held the promotion back: from the first of them to the PromotionStep itself."""
+        """Return the time from the creation of the first gate instance to that of the PromotionStep."""
         made = [gate.metadata.creation_timestamp for _, gate in self._instances()]
         began = min((moment for moment in made if moment is not None), default=None)
         ended = self._step.metadata.creation_timestamp
         return max(ended - began, timedelta()) if began is not None and ended is not None else None
 
     def _unhealthy(self) -> Iterable[str]:
-        """Yield which environments before this one were Verified and are no longer healthy, as the Bundle says."""
+        """Yield the upstream environments that were Verified and are no longer healthy, by the status of the Bundle."""
         bundle = self._bundles.get(self._step.metadata.namespace, self._step.spec.bundle_ref)
         entries = ((bundle or {}).get("status") or {}).get("environments") or {}
         for name in self._upstreams:
@@ -96,12 +96,13 @@ class StepGates:
         pipeline = self._step.spec.pipeline
         name = names.freeze_name(pipeline)
         gate = self._informer.get(self._step.metadata.namespace, name)
-        if gate is not None and labels_of(gate).get(names.LABEL_TYPE) == names.TYPE_FREEZE:
+        if gate is not None and is_freeze(labels_of(gate)):
             message = gate["spec"].get("message")
             yield f"held by a freeze of {pipeline} (PolicyGate {name})" + (f": {message}" if message else "")
 
     def _hold(self) -> Iterable[str]:
-        spec, namespace = self._step.spec, self._step.metadata.namespace
+        spec = self._step.spec
+        namespace = self._step.metadata.namespace
         gate = self._informer.get(namespace, names.hold_name(spec.pipeline, spec.environment))
         if gate is None or not is_hold(gate, spec.pipeline, spec.environment):
             return
@@ -109,7 +110,7 @@ class StepGates:
             yield why_held(gate, spec.pipeline, spec.environment)
 
     def _closed(self, required: RequiredGate) -> str | None:
-        """Return why a gate is closed; None when it is open."""
+        """Return the reason why a gate is closed; None if it is open."""
         gate = self._own_instance(required)
         if gate is None:
             return f"held: its gate {required.instance} does not exist"
@@ -134,7 +135,7 @@ class StepGates:
         return [(required, PolicyGate.model_validate(gate)) for required, gate in found if gate is not None]
 
     def _own_instance(self, required: RequiredGate) -> JsonObject | None:
-        """Return the instance of a gate; an object of its name that the Graph did not make is none."""
+        """Return the instance of a gate; None for an object of its name that the Graph did not create."""
         gate = self._informer.get(self._step.metadata.namespace, required.instance)
         owner = controller_of(gate, GRAPH) if gate is not None else None
         return gate if owner is not None and owner.uid == self._graph_uid else None

@@ -1,8 +1,8 @@
-"""Find out if a PromotionStep is to be executed: only what a recorded Graph of a living Bundle made.
+"""Find out if a PromotionStep is executed: only one that a recorded Graph of an existing Bundle created.
 
-A user who may create PromotionSteps could otherwise promote without a gate, so nothing that a step says of itself
-counts: the gates before it are the gate nodes of the Graph, and its spec must be the one of its node. A step that
-cannot be traced to one gets the condition NotOwned and nothing else.
+A user who may create PromotionSteps could otherwise promote without a gate, so the content of a PromotionStep proves
+nothing: the gates before it are the gate nodes of the Graph, and its spec must be that of its node. A PromotionStep
+that cannot be traced to a node gets the condition NotOwned and nothing else.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from datetime import timedelta
 
 from pydantic import ValidationError
 
-from kardinal.api import BUNDLE, PROMOTION_STEP, Bundle, PromotionStep
-from kardinal.api.policy_gate import GateScope
-from kardinal.api.promotion_step import PromotionStepSpec
-from kardinal.api.stored import StoredModels
-from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
+from kardinal.clock import Clock
+from kardinal.objects import JsonObject, Key, key_of
 from kardinal.objects.conditions import find_condition, set_condition
-from kardinal.runtime import Clock, EventRecorder, Informer, Result, StatusWriter, TerminalError
-from kardinal.steps.pins import pinned
-from kardinal.translation.recorded import Untraceable, expected_spec, trace
-from kardinal.translation.topology import Topology, read_topology
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.policy_gate import GateScope
+from kardinal.promotion.api.promotion_step import PromotionStepSpec
+from kardinal.promotion.api.stored import StoredModels
+from kardinal.promotion.kinds import PROMOTION_STEP
+from kardinal.promotion.steps.pins import pinned
+from kardinal.promotion.translation.recorded import Untraceable, expected_spec, trace
+from kardinal.promotion.translation.topology import Topology, read_topology
+from kardinal.runtime import EventRecorder, Informer, KeyMemory, Result, StatusWriter, TerminalError
+from kardinal.runtime.timers import remaining
 
 __all__ = ["NOT_OWNED", "OwnedStep", "Ownership", "RequiredGate", "StepRefusals"]
 
@@ -30,9 +33,7 @@ NOT_OWNED = "NotOwned"
 """The condition of a PromotionStep that is not executed."""
 
 _PATIENCE = timedelta(seconds=2)
-"""How long a step may be untraceable before it is told so: the caches of the kinds are not filled at one moment."""
-_INSTANT = 0.001
-"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
+"""The time after which an untraceable step gets its condition; before it, a cache may only be late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,13 @@ class OwnedStep:
 
     step: PromotionStep
     bundle: Bundle
-    """With `update.pinDigest` by the digests that are known of its tags."""
+    """The Bundle; with `update.pinDigest`, the tags of its images are completed by the known digests."""
     graph_uid: str
     gates: Sequence[RequiredGate]
     upstreams: Sequence[str]
-    """The environments right before its own."""
+    """The upstream environments of its own."""
     dependents: Sequence[str]
-    """The environments right after its own."""
+    """The environments directly downstream of its own."""
 
 
 class Ownership:
@@ -69,17 +70,13 @@ class Ownership:
         self._read_bundles = StoredModels(Bundle)
 
     def trace(self, raw: JsonObject) -> OwnedStep:
-        """Return the step with what it was traced to; raises Untraceable, and TerminalError for an unreadable one."""
-        namespace, owner = raw["metadata"]["namespace"], controller_of(raw, GRAPH)
-        graph = self._graphs.get(namespace, owner.name) if owner else None
-        parent = controller_of(graph, BUNDLE) if graph else None
-        bundle = self._bundles.get(namespace, parent.name) if parent else None
-        node = trace(raw, PROMOTION_STEP, graph=graph, bundle=bundle)
-        assert graph is not None  # noqa: S101 - `trace` has raised
-        assert bundle is not None  # noqa: S101 - `trace` has raised
+        """Return the step with its Bundle and Graph; raises Untraceable, and TerminalError if one cannot be read."""
+        node, graph, bundle = trace(raw, PROMOTION_STEP, graphs=self._graphs.get, bundles=self._bundles.get)
         try:
-            step, topology = self._read_steps.of(raw), read_topology(graph)
-            environment, upstreams = step.spec.environment, topology.upstreams
+            step = self._read_steps.of(raw)
+            topology = read_topology(graph)
+            environment = step.spec.environment
+            upstreams = topology.upstreams
             owned = OwnedStep(
                 step,
                 pinned(self._read_bundles.of(bundle), step.spec.update, step.spec.steps),
@@ -96,24 +93,23 @@ class Ownership:
 
 
 class StepRefusals:
-    """Tells of steps that are not executed, once they have been untraceable for a while."""
+    """Writes the condition of steps that are not executed, after they have been untraceable for two seconds."""
 
-    def __init__(self, *, status: StatusWriter, recorder: EventRecorder, clock: Clock) -> None:
+    def __init__(self, *, status: StatusWriter, recorder: EventRecorder, clock: Clock, memory: KeyMemory) -> None:
         self._status = status
         self._recorder = recorder
         self._clock = clock
-        self._since: dict[Key, float] = {}
+        self._since: dict[Key, float] = memory.map()
 
-    def forget(self, key: Key) -> None:
-        """Forget a step that is traceable, or gone."""
+    def end(self, key: Key) -> None:
+        """Note that a step is traceable: the time until it is refused begins anew."""
         self._since.pop(key, None)
 
     async def refuse(self, raw: JsonObject, why: str) -> Result:
         """Write the condition, or wait until it is due."""
         since = self._since.setdefault(key_of(raw), self._clock.monotonic())
-        left = _PATIENCE.total_seconds() - (self._clock.monotonic() - since)
-        if left > _INSTANT:
-            return Result(requeue_after=timedelta(seconds=left))
+        if left := remaining(_PATIENCE.total_seconds() - (self._clock.monotonic() - since)):
+            return Result(requeue_after=left)
         status: JsonObject = raw.get("status") or {}
         message = f"not executed: {why}"
         conditions = set_condition(
@@ -133,7 +129,7 @@ class StepRefusals:
 
 
 def _wanted(node: JsonObject, raw: JsonObject) -> PromotionStepSpec | None:
-    """Return the spec that the node of a step wants; None where what it reads cannot have come to this."""
+    """Return the spec that the node of a step wants; None if the values in the live spec do not fit its expressions."""
     try:
         return PromotionStepSpec.model_validate(expected_spec(node, raw["spec"]))
     except ValidationError:

@@ -1,48 +1,41 @@
-"""The PromotionStep controller: which events concern which promotions, and one attempt per event.
+"""The reconciler of PromotionSteps: a run observes, decides and acts until an action ends it.
 
-A promotion is run when its PromotionStep changes, when its Graph or the phase of its Bundle does, at every change of a
-gate that can hold it or of the template of one, of what it is judged by, of who may read about that, and of its
-repository. Nothing is polled, and its own status writes cause no run: what a run has written it knows. One that is
-Verified is looked at again as far as others depend on it (`kardinal_agent.execution.verified`).
+    observe.py    facts: the status, the gates, the time
+    rules.py      their projection: superseded, admitted, the step that is left out
+    decide.py     the next action, with its reason and message
+    effects.py    the effect of the action
+    status.py     the status after it
+    events.py     the Events and metrics of the change
+
+`watches` has the events that cause a run. A Verified promotion is observed as long as another one depends on it
+(`verified`); a promotion that has ended, begins another attempt or is deleted has its proposal withdrawn (`cleanup`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import structlog
 
-from kardinal.api import names
-from kardinal.api.promotion_step import ENDED_STATES
-from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
-from kardinal.runtime import Channel, Informer, Result, Source, Watch
-from kardinal.runtime.finalizers import has_finalizer, is_being_deleted
-from kardinal.runtime.predicates import (
-    changed,
-    either,
-    generation_changed,
-    labels_changed,
-    metadata_changed,
-    status_changed,
-)
-from kardinal.translation.recorded import Untraceable
-from kardinal_agent.execution.attempt import Attempt
+from kardinal.objects import Key
+from kardinal.promotion.translation.recorded import Untraceable
+from kardinal.runtime import Informer, Result
+from kardinal.runtime.finalizers import is_being_deleted
 from kardinal_agent.execution.cleanup import Cleanup
+from kardinal_agent.execution.decide import Action, Run, Skip, Wait, decide, reason_of
+from kardinal_agent.execution.draft import StepDeleted
+from kardinal_agent.execution.effects import Effects
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
+from kardinal_agent.execution.rules import PlannedSequence, project
 from kardinal_agent.execution.tools import Tools
 from kardinal_agent.execution.verified import VerifiedSteps
-from kardinal_agent.health import HealthChecks, pipelines_from
+from kardinal_agent.execution.watches import is_under_way
 
-__all__ = ["PromotionReconciler", "sources"]
+__all__ = ["PromotionReconciler"]
 
-_BY_BUNDLE = "bundle"
-_VERIFIED_BY_BUNDLE = "verified-by-bundle"
-_BY_GATE = "gate"
-_BY_GRAPH = "graph"
-_BY_TEMPLATE = "template"
+log = structlog.get_logger(__name__)
 
 
 class PromotionReconciler:
-    """Takes each promotion as far as it goes now."""
+    """Takes each promotion as far as it can go now."""
 
     def __init__(
         self,
@@ -63,156 +56,62 @@ class PromotionReconciler:
 
     async def reconcile(self, key: Key) -> Result:
         raw = self._steps.get(*key)
-        if raw is None or raw["spec"].get("shard") != self._tools.shard:
-            self._rest(key)
-            self._verified.release(key)
-            self._cleanup.forget(key)
+        memory = self._tools.memory
+        if raw is None:
+            return Result()
+        if raw["spec"].get("shard") != self._tools.shard:
+            memory.whole.drop(key)
             return Result()
         if is_being_deleted(raw):
-            self._rest(key)
-            self._verified.release(key)
+            memory.attempt.drop(key)
+            memory.proof.drop(key)
             return await self._cleanup.run(raw)
-        if not _is_under_way(raw):
-            self._rest(key)
+        if not is_under_way(raw):
+            memory.attempt.drop(key)
             return _earlier(await self._cleanup.run(raw), await self._verified.look(raw))
-        self._verified.forget(key)
+        self._verified.end(key)
         try:
             owned = self._ownership.trace(raw)
         except Untraceable as error:
             self._tools.merges.release(key)
-            self._tools.health.release(key)
+            memory.proof.drop(key)
             return await self._refusals.refuse(raw, str(error))
-        self._refusals.forget(key)
+        self._refusals.end(key)
         left = await self._cleanup.before_attempt(raw, owned.step)
         if isinstance(left, Result):
             return left
-        return await Attempt(self._tools, raw, owned, kept=left).run()
-
-    def _rest(self, key: Key) -> None:
-        self._tools.merges.release(key)
-        self._tools.progress.forget(key)
-        self._tools.credentials.forget(key)
-        self._tools.host_memory.forget(key)
-        self._refusals.forget(key)
+        return await _run(Effects(self._tools, raw, owned, kept=left))
 
 
-def sources(
-    *,
-    steps: Informer,
-    graphs: Informer,
-    bundles: Informer,
-    gates: Informer,
-    health: HealthChecks,
-    namespaces: Informer,
-    pushed: Channel,
-) -> Sequence[Source]:
-    """Return everything that can move a promotion."""
-    steps.index(_BY_BUNDLE, lambda step: _bundle_of(step) if _is_under_way(step) else ())
-    steps.index(_VERIFIED_BY_BUNDLE, lambda step: _bundle_of(step) if _is_verified(step) else ())
-    steps.index(_BY_GRAPH, lambda step: _graph_of(step) if _is_under_way(step) or _is_verified(step) else ())
-    steps.index(_BY_GATE, lambda step: _gates_of(step) if _is_under_way(step) else ())
-    gates.index(_BY_TEMPLATE, _template_of)
-
-    def steps_behind(template: JsonObject) -> Iterable[Key]:
-        instances = gates.by_index(_BY_TEMPLATE, str(key_of(template)))
-        return [key_of(step) for gate in instances for step in steps.by_index(_BY_GATE, str(key_of(gate)))]
-
-    def waiting_behind(gate: JsonObject) -> Iterable[Key]:
-        behind = steps.by_index(_BY_GATE, str(key_of(gate)))
-        return [key_of(step) for step in behind if _state(step) == "WaitingForMerge"]
-
-    # The agent's own status writes leave generation and metadata as they were.
-    return (
-        Watch(steps, when=metadata_changed("generation", "deletionTimestamp", "labels", "ownerReferences")),
-        # A host has said that another look is worth it.
-        Watch(steps, when=changed(_woken) & either(_is_under_way)),
-        Watch(steps, when=changed(_is_to_be_settled) & either(_is_to_be_settled)),
-        Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
-        Watch(
-            bundles,
-            map=_steps_by(steps, _BY_BUNDLE),
-            when=status_changed("phase", "graph") | _standing_changed | _digests_changed,
-        ),
-        # What is Verified is looked at until nothing that follows depends on it.
-        Watch(
-            bundles, map=_steps_by(steps, _VERIFIED_BY_BUNDLE), when=status_changed("phase", "graph") | _reach_changed
-        ),
-        Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed | labels_changed | generation_changed),
-        # Pull requests say why a gate is closed.
-        Watch(gates, map=waiting_behind, when=status_changed("reason")),
-        Watch(gates, map=steps_behind, when=metadata_changed("uid", "generation", "labels")),
-        Watch(namespaces, map=health.concerned, when=changed(pipelines_from)),
-        pushed,
-    )
+async def _run(effects: Effects) -> Result:
+    """Take a promotion as far as it can go now; the result has the time of the next run without an event."""
+    try:
+        effects.begin()
+        result: Result | None = None
+        while result is None:
+            facts = effects.observe()
+            projection = project(facts, effects.plan)
+            action = decide(facts, projection)
+            log.debug("decided", **_told(action, effects.plan))
+            result = await effects.carry_out(action, facts, projection)
+        return result
+    except StepDeleted:
+        return effects.end_deleted()
+    finally:
+        effects.close()
 
 
-_answer_changed = status_changed("ready", "observedGeneration", "templateUID", "templateGeneration", "nextTransitionAt")
-
-
-def _entries(bundle: JsonObject, *fields: str) -> dict[str, list[Any]]:
-    found = (bundle.get("status") or {}).get("environments") or {}
-    return {name: [entry.get(field) for field in fields] for name, entry in found.items()}
-
-
-_standing_changed = changed(
-    lambda bundle: _entries(bundle, "attempt", "admittedAt", "displacedBy", "stopped", "healthy")
-)
-_digests_changed = changed(
-    lambda bundle: [
-        each.get("digest") or each.get("message") for each in (bundle.get("status") or {}).get("artifacts") or ()
-    ]
-)
-_reach_changed = changed(lambda bundle: _entries(bundle, "attempt", "state", "promotedAt", "displacedBy", "replacedAt"))
+def _told(action: Action, plan: PlannedSequence) -> dict[str, object]:
+    """Return the fields of an action for the log: its name, its reason, and its step or kind of wait."""
+    told: dict[str, object] = {"action": type(action).__name__, "reason": reason_of(action)}
+    if isinstance(action, Wait):
+        told["kind"] = action.kind.value
+    if isinstance(action, Run | Skip):
+        told["step"] = plan.sequence[action.index].name
+    return told
 
 
 def _earlier(one: Result, other: Result) -> Result:
     """Return the result that is due first."""
     waits = [result.requeue_after for result in (one, other) if result.requeue_after is not None]
     return Result(requeue_after=min(waits, default=None))
-
-
-def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Key]]:
-    return lambda obj: [key_of(step) for step in steps.by_index(index, str(key_of(obj)))]
-
-
-def _is_under_way(step: JsonObject) -> bool:
-    attempt = (step.get("status") or {}).get("attempt")
-    return _state(step) not in ENDED_STATES or step["spec"].get("attempt") != attempt
-
-
-def _is_to_be_settled(step: JsonObject) -> bool:
-    """Return whether a promotion has ended that may have a proposal left."""
-    return has_finalizer(step, names.FINALIZER) and not _is_under_way(step)
-
-
-def _is_verified(step: JsonObject) -> bool:
-    return bool(_state(step) == "Verified")
-
-
-def _woken(step: JsonObject) -> Any:
-    return (step["metadata"].get("annotations") or {}).get(names.ANNOTATION_WOKEN)
-
-
-def _bundle_of(step: JsonObject) -> Iterable[str]:
-    yield str(Key(step["metadata"]["namespace"], step["spec"]["bundleRef"]))
-
-
-def _graph_of(step: JsonObject) -> Iterable[str]:
-    owner = controller_of(step, GRAPH)
-    return [str(Key(step["metadata"]["namespace"], owner.name))] if owner else []
-
-
-def _template_of(gate: JsonObject) -> Iterable[str]:
-    origin = gate["spec"].get("origin")
-    return [str(Key(origin["namespace"], origin["name"]))] if origin else []
-
-
-def _gates_of(step: JsonObject) -> Iterable[str]:
-    spec, namespace = step["spec"], step["metadata"]["namespace"]
-    pipeline = spec["pipeline"]
-    standing = names.freeze_name(pipeline), names.hold_name(pipeline, spec["environment"])
-    return {str(Key(namespace, name)) for name in (*spec.get("requiredGates", ()), *standing)}
-
-
-def _state(step: JsonObject) -> Any:
-    return (step.get("status") or {}).get("state")

@@ -1,28 +1,28 @@
-"""The sources of a promotion during one run: opened by the rules of the agent, with one place for each host."""
+"""Open the repositories that the edits of a promotion read, for one run, with one share of each host."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.git import Repository
-from kardinal.git.edit_sources import Address, EditSources
-from kardinal.steps.declaration import PlannedStep, Role, Surroundings
-from kardinal.steps.facts import facts_of
-from kardinal.steps.git_input import noted_commits
-from kardinal.steps.rendering import Renderer
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.promotion_step import PromotionStepStatus
+from kardinal.promotion.sources.edit_sources import Address, EditSources
+from kardinal.promotion.steps.declaration import PlannedStep, Role, Surroundings
+from kardinal.promotion.steps.facts import facts_of
+from kardinal.promotion.steps.git_input import noted_commits
+from kardinal.rendering.renderer import Renderer
 from kardinal_agent.remotes import Remote, Remotes
 
 __all__ = ["Sources"]
 
 _WITHOUT_EDITS: Final = frozenset([Role.OPEN, Role.INPUT, Role.COMMIT, Role.PROVE])
-"""Roles whose steps run no edit: a source that is out of reach is none of their concern."""
+"""Roles whose steps run no edit, so that a source that does not answer does not affect them."""
 
 
 class Sources:
-    """The sources of one promotion during one run; `release` gives back shares of hosts, and mirrors that are held."""
+    """The sources of one promotion during one run; `release` returns the shares of hosts and the mirrors."""
 
     def __init__(
         self, step: PromotionStep, bundle: Bundle, remotes: Remotes, *, remote: Callable[[], Awaitable[Remote]]
@@ -35,7 +35,7 @@ class Sources:
         self._holds: dict[Repository, Callable[[], None]] = {}
 
     async def open(self, steps: Sequence[PlannedStep], index: int, status: PromotionStepStatus) -> None:
-        """Read what the step at `index` needs of the sources and was not read yet."""
+        """Read those sources that the step at `index` needs and that this run has not read yet."""
 
         async def own() -> Repository:
             return (await self._remote()).repository
@@ -45,7 +45,7 @@ class Sources:
             await self._sources.open(steps, own, source=facts_of(status, steps).source_commit, inputs=inputs)
 
     async def repository(self, address: Address) -> Repository:
-        """Return a repository that is only read, once there is a share of its host."""
+        """Return a repository that edits read; take a share of its host first."""
         repository, host = await self._remotes.open_source(self._step, address)
         if host and host == self._remotes.host_of(self._step):
             await self._remote()

@@ -1,17 +1,19 @@
-"""The parts of an agent that all its promotions share."""
+"""The collaborators of an agent, shared by all of its promotions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kardinal.runtime import Backoff, Clock, StatusWriter
-from kardinal.steps.registry import Registry
-from kardinal.steps.rendering import Renderer
+from kardinal.clock import Clock
+from kardinal.promotion.steps.registry import Registry
+from kardinal.rendering.renderer import Renderer
+from kardinal.runtime import Backoff, StatusWriter
+from kardinal_agent.execution.events import PromotionEvents
 from kardinal_agent.execution.gates import Gates
-from kardinal_agent.execution.observer import PromotionObserver
+from kardinal_agent.execution.memory import MergeWatches, ProgressWrites, RefusedCredentials, StepMemory
 from kardinal_agent.execution.proposals import Proposals
-from kardinal_agent.execution.watches import MergeWatches, ProgressWrites, RefusedCredentials
+from kardinal_agent.execution.rules import Plans
 from kardinal_agent.health import HealthChecks
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.remotes import Remotes
@@ -26,6 +28,7 @@ class Tools:
 
     shard: str | None
     registry: Registry
+    plans: Plans
     steps: Mapping[str, Step]
     """The effect of every step of the registry, by name."""
     custom: Step
@@ -35,11 +38,12 @@ class Tools:
     health: HealthChecks
     remotes: Remotes
     status: StatusWriter
-    observer: PromotionObserver
+    events: PromotionEvents
     merges: MergeWatches
     credentials: RefusedCredentials
     host_memory: HostMemory
     progress: ProgressWrites
     proposals: Proposals
+    memory: StepMemory
     clock: Clock
     backoff: Backoff

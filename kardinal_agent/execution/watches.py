@@ -1,111 +1,152 @@
-"""The memory of promotions between runs: subscriptions to their repositories, refused credentials, written progress.
+"""The changes of objects that cause a run, and of which promotions.
 
-All are caches. A process that starts looks at every waiting promotion once and subscribes again.
+A promotion is run when its PromotionStep, its Graph or the phase of its Bundle changes; at every change of a gate that
+can hold it or of the template of that gate; of the objects that prove its environment, and of the permission to read
+them; and of its repository. Nothing is polled, and the agent's own status writes cause no run.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from kardinal.git import Subscription
-from kardinal.objects import Key
-from kardinal.runtime import Channel, Clock
-from kardinal_agent.secret_versions import SecretVersions
-from kardinal_agent.steps import Subscribe
+from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
+from kardinal.promotion.api import names
+from kardinal.promotion.api.promotion_step import ENDED_STATES
+from kardinal.runtime import Channel, Informer, Source, Watch
+from kardinal.runtime.finalizers import has_finalizer
+from kardinal.runtime.predicates import (
+    changed,
+    either,
+    generation_changed,
+    labels_changed,
+    metadata_changed,
+    status_changed,
+)
+from kardinal_agent.health import HealthChecks, pipelines_from
 
-__all__ = ["MergeWatches", "ProgressWrites", "RefusedCredentials"]
+__all__ = ["is_under_way", "sources"]
 
-
-class MergeWatches:
-    """Watch the repositories in which merges are waited for; a notification says only that another look is worth it."""
-
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        self._subscriptions: dict[Key, Subscription] = {}
-
-    def watch(self, key: Key, subscribe: Subscribe) -> None:
-        """Ask for a run of `key` at every notification from now on; subscribes once."""
-        if key not in self._subscriptions:
-            self._subscriptions[key] = subscribe(lambda: self._channel.push(key))
-
-    def release(self, key: Key) -> None:
-        """End the subscription of `key`, if there is one."""
-        subscription = self._subscriptions.pop(key, None)
-        if subscription is not None:
-            subscription.close()
-
-    def close(self) -> None:
-        """End all subscriptions."""
-        for key in list(self._subscriptions):
-            self.release(key)
+_BY_BUNDLE = "bundle"
+_VERIFIED_BY_BUNDLE = "verified-by-bundle"
+_BY_GATE = "gate"
+_BY_GRAPH = "graph"
+_BY_TEMPLATE = "template"
 
 
-class RefusedCredentials:
-    """Run the promotions whose credential was refused as soon as anything has read its Secret anew.
+def sources(
+    *,
+    steps: Informer,
+    graphs: Informer,
+    bundles: Informer,
+    gates: Informer,
+    health: HealthChecks,
+    namespaces: Informer,
+    pushed: Channel,
+) -> Sequence[Source]:
+    """Return the sources of events about promotions."""
+    steps.index(_BY_BUNDLE, lambda step: _bundle_of(step) if is_under_way(step) else ())
+    steps.index(_VERIFIED_BY_BUNDLE, lambda step: _bundle_of(step) if _is_verified(step) else ())
+    steps.index(_BY_GRAPH, lambda step: _graph_of(step) if is_under_way(step) or _is_verified(step) else ())
+    steps.index(_BY_GATE, lambda step: _gates_of(step) if is_under_way(step) else ())
+    gates.index(_BY_TEMPLATE, _template_of)
 
-    Agents may not watch Secrets: a change is found by the next promotion, poll or look at a Pipeline that reads one.
-    """
+    def steps_behind(template: JsonObject) -> Iterable[Key]:
+        instances = gates.by_index(_BY_TEMPLATE, str(key_of(template)))
+        return [key_of(step) for gate in instances for step in steps.by_index(_BY_GATE, str(key_of(gate)))]
 
-    def __init__(self, versions: SecretVersions, channel: Channel) -> None:
-        self._channel = channel
-        self._waiting: dict[Key, set[Key]] = {}
-        self._mended: set[Key] = set()
-        versions.subscribe(self._changed)
+    def waiting_behind(gate: JsonObject) -> Iterable[Key]:
+        behind = steps.by_index(_BY_GATE, str(key_of(gate)))
+        return [key_of(step) for step in behind if _state(step) == "WaitingForMerge"]
 
-    def wait(self, key: Key, secret: Key) -> None:
-        """Ask for a run of `key` at the next change of `secret`."""
-        self._waiting.setdefault(secret, set()).add(key)
+    # The agent's own status writes leave generation and metadata as they were.
+    return (
+        Watch(steps, when=metadata_changed("generation", "deletionTimestamp", "labels", "ownerReferences")),
+        # A host has said that another look is worth it.
+        Watch(steps, when=changed(_woken) & either(is_under_way)),
+        Watch(steps, when=changed(_is_to_be_settled) & either(_is_to_be_settled)),
+        Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
+        Watch(
+            bundles,
+            map=_steps_by(steps, _BY_BUNDLE),
+            when=status_changed("phase", "graph") | _standing_changed | _digests_changed,
+        ),
+        # What is Verified is looked at until nothing that follows depends on it.
+        Watch(
+            bundles, map=_steps_by(steps, _VERIFIED_BY_BUNDLE), when=status_changed("phase", "graph") | _reach_changed
+        ),
+        Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed | labels_changed | generation_changed),
+        # Pull requests say why a gate is closed.
+        Watch(gates, map=waiting_behind, when=status_changed("reason")),
+        Watch(gates, map=steps_behind, when=metadata_changed("uid", "generation", "labels")),
+        Watch(namespaces, map=health.concerned, when=changed(pipelines_from)),
+        pushed,
+    )
 
-    def take(self, key: Key) -> bool:
-        """Return whether the Secret that `key` waits for has changed since it was asked last."""
-        mended = key in self._mended
-        self._mended.discard(key)
-        return mended
 
-    def forget(self, key: Key) -> None:
-        """Drop what is known of `key`."""
-        self._mended.discard(key)
-        for secret in [secret for secret, keys in self._waiting.items() if key in keys]:
-            self._waiting[secret].discard(key)
-            if not self._waiting[secret]:
-                del self._waiting[secret]
-
-    def _changed(self, secret: Key) -> None:
-        for key in self._waiting.pop(secret, ()):
-            self._mended.add(key)
-            self._channel.push(key)
+_answer_changed = status_changed("ready", "observedGeneration", "templateUID", "templateGeneration", "nextTransitionAt")
 
 
-class ProgressWrites:
-    """Limit how often a status is written that differs in its message alone.
+def _entries(bundle: JsonObject, *fields: str) -> dict[str, list[Any]]:
+    found = (bundle.get("status") or {}).get("environments") or {}
+    return {name: [entry.get(field) for field in fields] for name, entry in found.items()}
 
-    A rollout changes its Deployment many times a second; a person reads its progress every few seconds, and every write
-    is sent to every watcher. A message that is urgent, such as `a person must sync it`, is not kept back after one that
-    was not. What is no longer urgent is, so that a tool that goes to and fro has no write of its own for each time.
-    """
 
-    def __init__(self, interval: timedelta, *, clock: Clock) -> None:
-        self._interval = interval.total_seconds()
-        self._clock = clock
-        self._written: dict[Key, float] = {}
-        self._urgent: set[Key] = set()
+_standing_changed = changed(
+    lambda bundle: _entries(bundle, "attempt", "admittedAt", "displacedBy", "stopped", "healthy")
+)
+_digests_changed = changed(
+    lambda bundle: [
+        each.get("digest") or each.get("message") for each in (bundle.get("status") or {}).get("artifacts") or ()
+    ]
+)
+_reach_changed = changed(lambda bundle: _entries(bundle, "attempt", "state", "promotedAt", "displacedBy", "replacedAt"))
 
-    def delay(self, key: Key, *, urgent: bool = False) -> timedelta:
-        """Return how long the next such write of `key` must wait; zero when it may happen now."""
-        if urgent and key not in self._urgent:
-            return timedelta()
-        left = self._written.get(key, -self._interval) + self._interval - self._clock.monotonic()
-        return timedelta(seconds=max(left, 0.0))
 
-    def note(self, key: Key, *, urgent: bool = False) -> None:
-        """Remember that the message of `key` is written now."""
-        self._written[key] = self._clock.monotonic()
-        if urgent:
-            self._urgent.add(key)
-        else:
-            self._urgent.discard(key)
+def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Key]]:
+    return lambda obj: [key_of(step) for step in steps.by_index(index, str(key_of(obj)))]
 
-    def forget(self, key: Key) -> None:
-        """Drop what is known of `key`."""
-        self._written.pop(key, None)
-        self._urgent.discard(key)
+
+def is_under_way(step: JsonObject) -> bool:
+    """Return whether a promotion has not ended, or is asked for another attempt."""
+    attempt = (step.get("status") or {}).get("attempt")
+    return _state(step) not in ENDED_STATES or step["spec"].get("attempt") != attempt
+
+
+def _is_to_be_settled(step: JsonObject) -> bool:
+    """Return whether a promotion has ended that may have a proposal left."""
+    return has_finalizer(step, names.FINALIZER) and not is_under_way(step)
+
+
+def _is_verified(step: JsonObject) -> bool:
+    return bool(_state(step) == "Verified")
+
+
+def _woken(step: JsonObject) -> Any:
+    return (step["metadata"].get("annotations") or {}).get(names.ANNOTATION_WOKEN)
+
+
+def _bundle_of(step: JsonObject) -> Iterable[str]:
+    yield str(Key(step["metadata"]["namespace"], step["spec"]["bundleRef"]))
+
+
+def _graph_of(step: JsonObject) -> Iterable[str]:
+    owner = controller_of(step, GRAPH)
+    return [str(Key(step["metadata"]["namespace"], owner.name))] if owner else []
+
+
+def _template_of(gate: JsonObject) -> Iterable[str]:
+    origin = gate["spec"].get("origin")
+    return [str(Key(origin["namespace"], origin["name"]))] if origin else []
+
+
+def _gates_of(step: JsonObject) -> Iterable[str]:
+    spec = step["spec"]
+    namespace = step["metadata"]["namespace"]
+    pipeline = spec["pipeline"]
+    standing = names.freeze_name(pipeline), names.hold_name(pipeline, spec["environment"])
+    return {str(Key(namespace, name)) for name in (*spec.get("requiredGates", ()), *standing)}
+
+
+def _state(step: JsonObject) -> Any:
+    return (step.get("status") or {}).get("state")

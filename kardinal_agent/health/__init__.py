@@ -1,6 +1,16 @@
-"""How an environment proves what it runs, one module per adapter."""
+"""Health checks: prove that an environment runs the promoted version, with one module per adapter.
 
-from kardinal_agent.health.checks import Finding, HealthChecks
+checks, watching, clusters        ask the adapter, watch its objects, in this or another cluster
+verdict, subject                  the contract of adapters, and helpers to make verdicts
+resource, workloads, pods         adapter `resource`: Deployments, StatefulSets, DaemonSets, Jobs
+argocd…, flux…                    adapters of GitOps tools
+argo_rollouts, flagger, delegation   adapters of delivery controllers, and waiting for one beside the proof
+detection, detector               finding the object that deploys an environment
+namespaces                        which namespaces are read, and which texts are quoted
+upkeep, deadlines, refresh        Degraded after Verified; timeouts; asking a tool to read the repository
+"""
+
+from kardinal_agent.health.checks import CheckResult, HealthChecks
 from kardinal_agent.health.clusters import Clusters
 from kardinal_agent.health.detection import Detected, undetected
 from kardinal_agent.health.detector import Detection, Detector
@@ -9,34 +19,34 @@ from kardinal_agent.health.refresh import Refreshes
 from kardinal_agent.health.registry import adapters
 from kardinal_agent.health.verdict import (
     Adapter,
-    Objects,
-    Promotion,
+    PromotionFacts,
     State,
     Verdict,
     Watched,
+    WatchedObjects,
     failed,
     healthy,
     progressing,
 )
-from kardinal_agent.health.watching import Unreadable
+from kardinal_agent.health.watching import ObjectUnreadable
 
 __all__ = [
     "PIPELINES_FROM",
     "Adapter",
+    "CheckResult",
     "Clusters",
     "Detected",
     "Detection",
     "Detector",
-    "Finding",
     "HealthChecks",
     "HealthNamespaces",
-    "Objects",
-    "Promotion",
+    "ObjectUnreadable",
+    "PromotionFacts",
     "Refreshes",
     "State",
-    "Unreadable",
     "Verdict",
     "Watched",
+    "WatchedObjects",
     "adapters",
     "failed",
     "healthy",

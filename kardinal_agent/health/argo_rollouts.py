@@ -1,10 +1,12 @@
-"""Adapter `argoRollouts`: a Rollout whose template runs the promoted images, and which is fully promoted.
+"""Adapter `argoRollouts`: a Rollout whose template has the promoted images, and which is fully promoted.
 
-The phase counts only while `observedGeneration`, a text here, is the generation; with a `workloadRef` the template is
-that of a Deployment, whose generation must have been observed as well. Paused is no failure: a person or time ends it.
+The phase of a Rollout counts only while its `observedGeneration` (a text in this kind) equals its generation. With a
+`workloadRef` the template is that of a Deployment, whose generation must have been observed, too. Paused is no failure:
+a person or the end of a duration continues the rollout.
 
-A new generation can be noted as observed, and Healthy, before the new version is: when a pause ends in the same commit.
-So what the stable version runs is read off its ReplicaSet, whose name is the hash of its template.
+When a pause ends in the same commit, the Rollout can report the new generation as observed and Healthy before the new
+version is stable. The images of the stable version are therefore read from its ReplicaSet, whose name ends in the hash
+of its template.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kardinal.api import PromotionStep
 from kardinal.objects import DEPLOYMENT, REPLICA_SET, JsonObject, Key, ResourceType, controller_of, key_of
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.health_adapters import ARGO_ROLLOUTS
 from kardinal_agent.health.fields import condition, entries, latest, moment, number, section, text
 from kardinal_agent.health.pods import judge_pods, pods_of
 from kardinal_agent.health.subject import Subject
 from kardinal_agent.health.templates import wrong_image
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, absent, progressing
+from kardinal_agent.health.verdict import Adapter, PromotionFacts, Verdict, Watched, WatchedObjects, absent, progressing
 
 __all__ = ["ROLLOUT", "ArgoRollouts"]
 
@@ -34,22 +37,23 @@ _PAUSES = {
     "InconclusiveAnalysisRun": "its analysis is inconclusive, and a person must promote or abort it",
     "InconclusiveExperiment": "its experiment is inconclusive, and a person must promote or abort it",
 }
-"""The reasons for a pause of which only a person makes an end."""
+"""The reasons of pauses that only a person ends."""
 
 
 class ArgoRollouts(Adapter):
-    """Judges the Rollout that the PromotionStep names."""
+    """Judges the Rollout in `health.argoRollouts` of the PromotionStep."""
 
-    name = "argoRollouts"
+    name = ARGO_ROLLOUTS.name
+    phases = frozenset(["Degraded", "Healthy", "Paused", "Progressing"])
 
     def watches(self, step: PromotionStep) -> Sequence[Watched]:
         key = _named(step)
         return (Watched(kind=ROLLOUT, namespace=key.namespace, name=key.name),) if key is not None else ()
 
-    def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
-        """Return where the template is taken from, the stable version, and the pods of what is not promoted yet.
+    def related(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Sequence[Watched]:
+        """Return the Deployment of a `workloadRef`, the stable ReplicaSet, and the pods of a version in progress.
 
-        Pods alone tell that an image cannot be pulled before the progress deadline does.
+        Only pods report that an image cannot be pulled before the progress deadline passes.
         """
         key = _named(step)
         found = objects.get(ROLLOUT, *key) if key is not None else None
@@ -64,7 +68,7 @@ class ArgoRollouts(Adapter):
         late = _not_ours(found, subject, promotion, objects) or _not_promoted(found, subject)
         return [*watched, *([pods] if pods is not None and late is not None else [])]
 
-    def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+    def judge(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Verdict:
         key = _named(step)
         if key is None:
             return progressing("health.argoRollouts names no Rollout")
@@ -74,7 +78,9 @@ class ArgoRollouts(Adapter):
         verdict = self._judged(step, found, promotion, objects)
         return judge_pods(_selecting(found, objects), promotion.images, objects, named=True, otherwise=verdict)
 
-    def _judged(self, step: PromotionStep, found: JsonObject, promotion: Promotion, objects: Objects) -> Verdict:
+    def _judged(
+        self, step: PromotionStep, found: JsonObject, promotion: PromotionFacts, objects: WatchedObjects
+    ) -> Verdict:
         subject = _subject(found)
         if not promotion.images and step.spec.health.type == self.name:
             return subject.waits("it does not tell which commit it runs, and no image is promoted: use argocd or flux")
@@ -102,21 +108,23 @@ def _subject(found: JsonObject) -> Subject:
 
 
 def _reference(found: JsonObject) -> Key | None:
-    """Return the Deployment that the template is taken from, where it is one."""
+    """Return the Deployment in `workloadRef`; None without one, or with a workload of another kind."""
     reference = section(found, "spec", "workloadRef")
     if text(reference, "kind") != DEPLOYMENT.kind:
         return None
     return Key(key_of(found).namespace, text(reference, "name"))
 
 
-def _selecting(found: JsonObject, objects: Objects) -> JsonObject:
+def _selecting(found: JsonObject, objects: WatchedObjects) -> JsonObject:
     """Return the object whose selector chooses the pods: the Deployment of a `workloadRef`, if the Rollout has none."""
     reference = _reference(found) if not section(found, "spec", "selector") else None
     return (objects.get(DEPLOYMENT, *reference) if reference is not None else None) or found
 
 
-def _not_ours(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:
-    """Return why the status is not about the promoted images."""
+def _not_ours(
+    found: JsonObject, subject: Subject, promotion: PromotionFacts, objects: WatchedObjects
+) -> Verdict | None:
+    """Return the verdict if the template or the status is not about the promoted images; otherwise None."""
     if "deletionTimestamp" in found["metadata"]:
         return subject.waits("it is being deleted")
     spec = section(found, "spec")
@@ -143,9 +151,10 @@ def _generation(found: JsonObject) -> str:
 
 
 def _not_promoted(found: JsonObject, subject: Subject) -> Verdict | None:
-    """Return what a Rollout of the promoted images lacks."""
+    """Return the verdict on an incomplete rollout of the promoted images; None when the rollout is complete."""
     status = section(found, "status")
-    phase, says = text(status, "phase"), text(status, "message")
+    phase = text(status, "phase")
+    says = text(status, "message")
     pauses = entries(status, "pauseConditions")
     if status.get("controllerPause") is True and not pauses:
         return subject.waits("it is about to go on after a pause")
@@ -168,16 +177,19 @@ def _not_promoted(found: JsonObject, subject: Subject) -> Verdict | None:
 
 
 def _stable(found: JsonObject) -> str | None:
-    """Return the hash of the stable version."""
+    """Return the template hash of the stable version."""
     stable = text(found, "status", "stableRS")
     return stable if _HASH.fullmatch(stable) else None
 
 
-def _not_stable(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:
-    """Return why the stable version is not the promoted one."""
+def _not_stable(
+    found: JsonObject, subject: Subject, promotion: PromotionFacts, objects: WatchedObjects
+) -> Verdict | None:
+    """Return the verdict if the stable version does not run the promoted images; otherwise None."""
     if not promotion.images:
         return None
-    key, stable = key_of(found), _stable(found)
+    key = key_of(found)
+    stable = _stable(found)
     for each in objects.list(REPLICA_SET, key.namespace):
         owner = controller_of(each, ROLLOUT)
         if owner is not None and owner.name == key.name and text(each, "metadata", "labels", _HASH_LABEL) == stable:
@@ -187,7 +199,7 @@ def _not_stable(found: JsonObject, subject: Subject, promotion: Promotion, objec
 
 
 def _pause(found: JsonObject, pauses: Sequence[Mapping[str, Any]]) -> str:
-    """Return who ends a pause."""
+    """Return a text that says who or what ends the pause."""
     if section(found, "spec").get("paused") is True:
         return "it is paused by hand, and a person must resume it"
     for pause in pauses:
@@ -199,7 +211,7 @@ def _pause(found: JsonObject, pauses: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _duration_of_step(found: JsonObject) -> object:
-    """Return how long the step pauses at which a canary is; None for until a person goes on."""
+    """Return the duration of the current pause step of a canary; None for a pause until a person continues."""
     steps = entries(found, "spec", "strategy", "canary", "steps")
     index = number(found, "status", "currentStepIndex")
     if index is None or not 0 <= index < len(steps):

@@ -1,25 +1,27 @@
 """Adapter `argocd`: an Application that is Synced to the commit, Healthy, and at rest.
 
-Right after a push an Application still says Synced and Healthy of the version before, and after a sync it says
-Succeeded before health is assessed anew. Only one observation proves: Synced to a revision that contains the commit,
-Healthy, and no operation. Those that an Application deploys do not count in its health, so they are judged as well.
+Right after a push, an Application still reports Synced and Healthy for the version before, and after a sync it reports
+Succeeded before its health is assessed again. The proof is therefore one observation with all three: Synced to a
+revision that contains the commit, Healthy, and no operation in progress. The health of an Application does not include
+the Applications that it deploys, so these are judged, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kardinal.api import PromotionStep
 from kardinal.objects import Key
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.health_adapters import ARGOCD
 from kardinal_agent.health.argocd_application import APPLICATION, Application
 from kardinal_agent.health.fields import moment, number, text
 from kardinal_agent.health.subject import Subject, short_commit
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, absent, progressing
+from kardinal_agent.health.verdict import Adapter, PromotionFacts, Verdict, Watched, WatchedObjects, absent, progressing
 
 __all__ = ["ArgoCD"]
 
 _MOST_APPLICATIONS = 50
-"""Applications below one that are judged."""
+"""The most deployed Applications that are judged."""
 
 _HEALTH = {
     "": "its health has not been assessed",
@@ -31,20 +33,20 @@ _HEALTH = {
 
 
 class ArgoCD(Adapter):
-    """Judges the Application that the PromotionStep names."""
+    """Judges the Application in `health.argocd` of the PromotionStep."""
 
-    name = "argocd"
+    name = ARGOCD.name
 
     def watches(self, step: PromotionStep) -> Sequence[Watched]:
         key = _named(step)
         return (_watched(key),) if key is not None else ()
 
-    def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
+    def related(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Sequence[Watched]:
         key = _named(step)
         found = objects.get(APPLICATION, *key) if key is not None else None
         return [_watched(each) for each in Application(found).applications[:_MOST_APPLICATIONS]] if found else ()
 
-    def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+    def judge(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Verdict:
         key = _named(step)
         if key is None:
             return progressing("health.argocd names no Application")
@@ -72,7 +74,7 @@ def _watched(key: Key) -> Watched:
 
 
 def _not_compared(application: Application) -> Verdict | None:
-    """Return why the status of an Application says nothing about what Git has."""
+    """Return the verdict if the status is not based on a comparison with the current spec; otherwise None."""
     subject = _subject(application)
     if "deletionTimestamp" in application.found["metadata"]:
         return subject.waits("it is being deleted")
@@ -86,7 +88,7 @@ def _not_compared(application: Application) -> Verdict | None:
     return None
 
 
-def _not_our_commit(application: Application, promotion: Promotion) -> Verdict | None:
+def _not_our_commit(application: Application, promotion: PromotionFacts) -> Verdict | None:
     subject = _subject(application)
     if application.is_hydrated:
         return subject.waits("it has a sourceHydrator, whose commits are not followed: use another health.type")
@@ -105,8 +107,9 @@ def _not_our_commit(application: Application, promotion: Promotion) -> Verdict |
 
 
 def _not_synced(application: Application, commit: str) -> Verdict | None:
-    """Return what a comparison with the commit, or with a later one, still lacks."""
-    subject, operation = _subject(application), application.operation
+    """Return the verdict if the Application is not Synced to a revision with the commit; otherwise None."""
+    subject = _subject(application)
+    operation = application.operation
     degraded = application.health == "Degraded"
     if application.is_operating:
         attempt = " and is tried again after a failure" if number(operation, "retryCount") else ""
@@ -131,7 +134,8 @@ def _not_synced(application: Application, commit: str) -> Verdict | None:
 
 
 def _not_healthy(application: Application) -> Verdict | None:
-    subject, health = _subject(application), application.health
+    subject = _subject(application)
+    health = application.health
     if health == "Healthy":
         return None
     says = text(application.found, "status", "health", "message")
@@ -140,10 +144,10 @@ def _not_healthy(application: Application) -> Verdict | None:
     return subject.waits(_HEALTH.get(health, "it is not Healthy"), says=says)
 
 
-def _not_below(application: Application, promotion: Promotion, objects: Objects) -> Verdict | None:
-    """Return what the Applications lack that this one deploys.
+def _not_below(application: Application, promotion: PromotionFacts, objects: WatchedObjects) -> Verdict | None:
+    """Return the verdict on the Applications that `application` deploys; None when all are healthy.
 
-    Their specs are those of the commit, since this one is Synced. What counts is a comparison since then.
+    Their specs are those of the commit, because `application` is Synced. Only a comparison after that time counts.
     """
     subject = _subject(application)
     if len(application.applications) > _MOST_APPLICATIONS:
@@ -165,8 +169,11 @@ def _not_below(application: Application, promotion: Promotion, objects: Objects)
     return None
 
 
-def _stale(child: Application, promotion: Promotion) -> Verdict | None:
-    """Return what the comparison of a deployed Application lacks; it need not read the repository."""
+def _stale(child: Application, promotion: PromotionFacts) -> Verdict | None:
+    """Return the verdict if a deployed Application was not compared since the landing; otherwise None.
+
+    A deployed Application may read another repository, so its revision is not compared with the commit.
+    """
     if child.own_sources(promotion):
         return _not_our_commit(child, promotion)
     if not all(child.revisions) or not all(child.was_compared(index) for index, _ in enumerate(child.sources)):
@@ -175,7 +182,7 @@ def _stale(child: Application, promotion: Promotion) -> Verdict | None:
 
 
 def _of_parent(subject: Subject, short: Verdict) -> Verdict:
-    """Return the verdict on a deployed Application as one on that which deploys it, whose name is the author's."""
+    """Return the verdict on a deployed Application as a verdict on its parent, the one that the Pipeline names."""
     says = short.details or short.message
     if short.state == "failed":
         return subject.failed(short.reason, "an Application that it deploys has failed", says=says)

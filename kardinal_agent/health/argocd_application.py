@@ -1,8 +1,8 @@
-"""Read an Application of Argo CD: what it was compared with, what runs on it, and which of its sources are ours.
+"""Read an Application of Argo CD: its comparison, its operations, and the sources that read our repository.
 
-`metadata.generation` moves with every write of the status and there is no observedGeneration, so an Application tells
-by the revision and the source of its comparison what its status is about. It says `revision` with one source, and
-`revisions` with a list of `sources`, in their order.
+`metadata.generation` changes with every write of the status and there is no observedGeneration, so the revision and the
+source of the last comparison are the only sign of the version that a status is about. An Application with one source
+has `revision`; one with a list of `sources` has `revisions`, in the same order.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kardinal.api.repository_url import InvalidRepositoryURL, repository_key
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
-from kardinal.policy.binding import clean_path
+from kardinal.promotion.policy.binding import clean_path
+from kardinal.tree.repository_url import InvalidRepositoryURL, repository_key
 from kardinal_agent.health.fields import entries, items, latest, moment, section, text
-from kardinal_agent.health.verdict import Promotion
+from kardinal_agent.health.verdict import PromotionFacts
 
 __all__ = ["APPLICATION", "Application", "same_repository"]
 
@@ -24,14 +24,14 @@ APPLICATION = ResourceType("argoproj.io", "v1alpha1", "Application", "applicatio
 
 _SKIP_RECONCILE = "argocd.argoproj.io/skip-reconcile"
 _ERRORS = ("ComparisonError", "InvalidSpecError", "UnknownError")
-"""Conditions with which Argo CD cannot compare."""
+"""The types of conditions with which Argo CD makes no comparison."""
 _COMPARED = ("repoURL", "path", "targetRevision", "chart")
-"""Fields of a source that say whether it is still the one that was compared; Argo CD normalises others."""
+"""The fields by which a source is recognised as the compared one; Argo CD normalises the other fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """One Application, as Argo CD left it."""
+    """One Application, as it was read from the API server."""
 
     found: JsonObject
 
@@ -41,7 +41,7 @@ class Application:
 
     @property
     def since(self) -> datetime | None:
-        """Return the last time at which Argo CD changed something."""
+        """Return the time of the last change by Argo CD: the end of an operation or a change of health."""
         status = section(self.found, "status")
         operation = section(status, "operationState")
         return latest(
@@ -55,12 +55,12 @@ class Application:
 
     @property
     def is_skipped(self) -> bool:
-        """Return whether an annotation keeps Argo CD from looking at it."""
+        """Return whether an annotation tells Argo CD to skip the Application."""
         return text(self.found, "metadata", "annotations", _SKIP_RECONCILE) == "true"
 
     @property
     def is_hydrated(self) -> bool:
-        """Return whether it syncs from commits that Argo CD makes itself."""
+        """Return whether it syncs from commits that the source hydrator of Argo CD creates."""
         return bool(section(self.found, "spec", "sourceHydrator"))
 
     @property
@@ -70,10 +70,10 @@ class Application:
 
     @property
     def may_be_left(self) -> bool:
-        """Return whether Argo CD syncs it by itself only at the first sight of a revision.
+        """Return whether automated sync may leave out a revision.
 
-        Of several sources without selfHeal it does not sync revisions that it has compared before, such as those of a
-        commit that came during another sync.
+        With several sources and without selfHeal, Argo CD syncs a revision only when it compares it for the first time.
+        A commit that arrives during another sync is then compared, and never synced automatically.
         """
         automated = section(self.found, "spec", "syncPolicy", "automated")
         return bool(entries(self.found, "spec", "sources")) and automated.get("selfHeal") is not True
@@ -85,21 +85,21 @@ class Application:
 
     @property
     def revisions(self) -> Sequence[str]:
-        """Return the revision that each source was compared at; shorter where the comparison was of other sources."""
+        """Return the compared revision of each source; fewer if the last comparison had other sources."""
         sync = section(self.found, "status", "sync")
         if entries(self.found, "spec", "sources"):
             return [each if isinstance(each, str) else "" for each in items(sync, "revisions")]
         return [text(sync, "revision")]
 
-    def own_sources(self, promotion: Promotion) -> Sequence[int]:
-        """Return which sources read what was promoted: those of the repository, and of the path if any is of it."""
+    def own_sources(self, promotion: PromotionFacts) -> Sequence[int]:
+        """Return the indexes of the sources that read the repository; only those of the path, if there are any."""
         repository = promotion.repository
         ours = [index for index, each in enumerate(self.sources) if same_repository(text(each, "repoURL"), repository)]
         reading = [index for index in ours if _reads(self.sources[index], promotion.path)]
         return reading or ours
 
     def was_compared(self, index: int) -> bool:
-        """Return whether the comparison was of the source as it is now."""
+        """Return whether the last comparison had the current source at `index`."""
         compared = section(self.found, "status", "sync", "comparedTo")
         if not compared:
             return True
@@ -118,7 +118,7 @@ class Application:
 
     @property
     def comparison_error(self) -> Mapping[str, Any]:
-        """Return the condition that says why there is no comparison; empty where there is none."""
+        """Return the condition that prevents a comparison; empty if there is none."""
         conditions = entries(self.found, "status", "conditions")
         return next((each for each in conditions if each.get("type") in _ERRORS), {})
 
@@ -133,7 +133,7 @@ class Application:
 
     @property
     def sync_failed(self) -> bool:
-        """Return whether the last sync failed, of the very revisions that the comparison is of."""
+        """Return whether the last sync failed, and was of the same revisions as the last comparison."""
         asked = section(self.operation, "operation", "sync")
         if text(self.operation, "phase") not in ("Failed", "Error") or asked.get("dryRun") is True:
             return False
@@ -144,13 +144,13 @@ class Application:
 
     @property
     def prunes_only(self) -> bool:
-        """Return whether all that differs are objects that Git no longer has."""
+        """Return whether the only differences are objects that Git no longer contains."""
         differing = [each for each in entries(self.found, "status", "resources") if each.get("status") == "OutOfSync"]
         return bool(differing) and all(each.get("requiresPruning") is True for each in differing)
 
     @property
     def applications(self) -> Sequence[Key]:
-        """Return the Applications among the objects that it deploys."""
+        """Return the keys of the Applications that it deploys."""
         own = key_of(self.found).namespace
         return [
             Key(text(each, "namespace") or own, text(each, "name"))
@@ -160,7 +160,10 @@ class Application:
 
 
 def same_repository(url: str, repository: str) -> bool:
-    """Compare host and path: which ports of a host lead to one repository only the host knows."""
+    """Return whether two URLs have the same host and path.
+
+    Ports are not compared, because a host serves the same repository on different ports by https and ssh.
+    """
     try:
         return _without_port(url) == _without_port(repository)
     except InvalidRepositoryURL:
@@ -174,8 +177,9 @@ def _without_port(url: str) -> tuple[str, str]:
 
 
 def _reads(source: Mapping[str, Any], path: str) -> bool:
-    """Return whether a source reads the path, a directory below it or one above it, or gives files to other sources."""
-    theirs, ours = clean_path(text(source, "path")), clean_path(path)
+    """Return whether a source reads `path`, a directory below or above it, or has files for other sources (`ref`)."""
+    theirs = clean_path(text(source, "path"))
+    ours = clean_path(path)
     if "." in (theirs, ours):
         return True
     return theirs == ours or theirs.startswith(f"{ours}/") or ours.startswith(f"{theirs}/")

@@ -1,7 +1,7 @@
-"""Ask the adapter of a promotion, and decide what its author is told.
+"""Ask the adapter of a promotion for its verdict, and decide how much of it the author of the Pipeline may read.
 
-Adapters judge; here is what they have in common: what they look at is watched from the first look to the end of the
-promotion, into some namespaces they do not look at all, and what objects say is repeated from some of them only.
+Adapters judge objects. This module does the rest for all of them: the objects are watched from the first check to the
+end of the promotion, some namespaces are never read, and texts of objects are quoted from permitted namespaces only.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from kardinal.api import PromotionStep
+from kardinal.clock import Clock
 from kardinal.objects import JsonObject, Key
-from kardinal.runtime import Clock
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.health_adapters import FLUX
+from kardinal.runtime import KeyMemory
+from kardinal.runtime.timers import remaining
 from kardinal_agent.health.clusters import Clusters
 from kardinal_agent.health.deadlines import Deadlines
 from kardinal_agent.health.delegation import Delegated, delegate_of, delegated, together
@@ -20,42 +23,47 @@ from kardinal_agent.health.detection import Detected, deploys, detected, settled
 from kardinal_agent.health.detector import Detection, Detector
 from kardinal_agent.health.missing import with_hint
 from kardinal_agent.health.namespaces import PIPELINES_FROM, HealthNamespaces
-from kardinal_agent.health.refresh import Refreshes, Target, targets
+from kardinal_agent.health.refresh import Refreshable, Refreshes, targets
 from kardinal_agent.health.revisions import Revisions
-from kardinal_agent.health.verdict import Absent, Adapter, Objects, Promotion, Verdict, Watched, progressing
-from kardinal_agent.health.watching import Unreadable
+from kardinal_agent.health.verdict import (
+    Adapter,
+    MissingObject,
+    PromotionFacts,
+    Verdict,
+    Watched,
+    WatchedObjects,
+    progressing,
+)
+from kardinal_agent.health.watching import ObjectUnreadable
 
-__all__ = ["Finding", "HealthChecks"]
+__all__ = ["CheckResult", "HealthChecks"]
 
 _LOOK_AGAIN = timedelta(seconds=30)
-"""When to look again where nothing tells that there is something to see, such as a Secret that is put right."""
+"""The interval between checks where no event reports a change, for example of a Secret."""
 
 _STAGES = 2
-"""How often what is seen leads to more that is looked at: from a Canary to its target, and from that to its pods."""
-
-_INSTANT = 0.001
-"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
+"""The depth of related objects: a Canary leads to its target, and the target to its pods."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A verdict, and when to look again even if nothing happens."""
+class CheckResult:
+    """A verdict with the consequences for the caller."""
 
     verdict: Verdict
     again: timedelta | None = None
     delegated: Delegated | None = None
-    refreshable: Sequence[Target] = ()
-    """The objects of a tool that has not seen the commit."""
+    refreshable: Sequence[Refreshable] = ()
+    """The objects of a tool that has not read the commit yet, and may be asked to."""
     unreadable: bool = False
-    """Whether something that is looked at cannot be read now."""
+    """Whether an object that the verdict needs cannot be read at this moment."""
     needs_person: bool = False
-    """Whether the verdict waits until a person acts, by its fixed words: those of objects say nothing of it."""
-    absent: Absent | None = None
+    """Whether a person must act. Only the fixed words of a verdict decide that, never the texts of objects."""
+    absent: MissingObject | None = None
     """The object that the Pipeline names and that does not exist."""
 
 
 class HealthChecks:
-    """The proofs of one agent."""
+    """The health checks of one agent."""
 
     def __init__(
         self,
@@ -66,21 +74,22 @@ class HealthChecks:
         detector: Detector,
         refreshes: Refreshes,
         clock: Clock,
+        memory: KeyMemory,
     ) -> None:
         self.revisions = Revisions(clock)
         self.refreshes = refreshes
-        self.deadlines = Deadlines(clock)
+        self.deadlines = Deadlines(clock, memory)
         self._adapters = adapters
         self._namespaces = namespaces
         self._clusters = clusters
         self._detector = detector
         self._clock = clock
-        self._healthy_since: dict[Key, float] = {}
+        self._healthy_since: dict[Key, float] = memory.map()
 
     def refusal(self, step: PromotionStep) -> str | None:
-        """Return why the proof that a PromotionStep asks for is not to be had, with its field; None when it is.
+        """Return why the `health` of a PromotionStep cannot be checked, with the field; None when it can.
 
-        Of one whose proof is still to be found only the delegate is known.
+        Before the detection of a GitOps tool, only the delegate is known and examined.
         """
         step = settled(step)
         for kind in dict.fromkeys(each for each in (step.spec.health.type, delegate_of(step)) if each is not None):
@@ -93,54 +102,48 @@ class HealthChecks:
         return None
 
     async def detect(self, step: PromotionStep) -> Detection:
-        """Return what deploys the environment of a PromotionStep; raises `Unreadable` while that cannot be known."""
+        """Return the objects that deploy an environment; raises `ObjectUnreadable` if they are unknown so far."""
         return await self._detector.look(step)
 
     def concerned(self, namespace: JsonObject) -> Sequence[Key]:
-        """Return the promotions that look into a Namespace."""
+        """Return the keys of the promotions that read objects in a Namespace."""
         return self._clusters.own.watchers_in(namespace["metadata"]["name"])
 
     def _refused(self, step: PromotionStep, watched: Watched) -> str | None:
-        """Return why a namespace is not looked into; in another cluster its own rights decide that."""
+        """Return why the namespace of `watched` is not read; in another cluster, only the rights there decide."""
         return self._namespaces.refusal(watched.namespace) if step.spec.health.cluster is None else None
 
-    def release(self, key: Key) -> None:
-        """Look at nothing for a promotion any more."""
-        self._clusters.release(key)
-        self.refreshes.forget(key)
-        self.deadlines.forget(key)
-        self._healthy_since.pop(key, None)
-
-    async def check(self, step: PromotionStep, promotion: Promotion) -> Finding:
-        """Return the verdict of the moment; its message is the one that the author of the Pipeline may read."""
-        found, step = detected(step), settled(step)
-        adapter, key = self._adapters.get(step.spec.health.type or ""), Key(step.metadata.namespace, step.metadata.name)
+    async def check(self, step: PromotionStep, promotion: PromotionFacts) -> CheckResult:
+        """Return the current verdict, with the message that the author of the Pipeline may read."""
+        found = detected(step)
+        step = settled(step)
+        adapter = self._adapters.get(step.spec.health.type or "")
+        key = Key(step.metadata.namespace, step.metadata.name)
         if adapter is None:
-            # A step that goes on has its proof found anew; of one that is Verified the status was changed.
-            return Finding(progressing("the status does not say what proves the environment"), unreadable=True)
+            # A running promotion is detected again; in a Verified one, another writer has changed the status.
+            return CheckResult(progressing("the status does not say what proves the environment"), unreadable=True)
         try:
             finding = await self._judge(step, found, promotion, adapter, key)
-        except Unreadable as error:
+        except ObjectUnreadable as error:
             self._healthy_since.pop(key, None)
-            return Finding(progressing(str(error)), _LOOK_AGAIN, unreadable=True)
+            return CheckResult(progressing(str(error)), _LOOK_AGAIN, unreadable=True)
         verdict = finding.verdict
         if verdict.state != "healthy":
             self._healthy_since.pop(key, None)
             return finding
         now = self._clock.monotonic()
-        left = adapter.confirm_seconds - (now - self._healthy_since.setdefault(key, now))
-        if left > _INSTANT:
+        if left := remaining(adapter.confirm_seconds - (now - self._healthy_since.setdefault(key, now))):
             unconfirmed = progressing(f"{verdict.message}; looks once more")
-            return replace(finding, verdict=unconfirmed, again=timedelta(seconds=left))
+            return replace(finding, verdict=unconfirmed, again=left)
         return finding
 
     async def _judge(
-        self, step: PromotionStep, found: Detected | None, promotion: Promotion, adapter: Adapter, key: Key
-    ) -> Finding:
+        self, step: PromotionStep, found: Detected | None, promotion: PromotionFacts, adapter: Adapter, key: Key
+    ) -> CheckResult:
         delegate = self._adapters[name] if (name := delegate_of(step)) is not None else None
         judges = [adapter] if delegate in (None, adapter) else [adapter, delegate]
         if found is not None and not self._namespaces.lets_in(found.key.namespace, reader=key.namespace):
-            raise Unreadable(_not_let_in(found, reader=key.namespace))
+            raise ObjectUnreadable(_not_let_in(found, reader=key.namespace))
         wanted = list(dict.fromkeys(each for judge in judges for each in judge.watches(step)))
         watches = await self._clusters.watches_of(step)
         objects = await watches.read(key, wanted)
@@ -152,22 +155,23 @@ class HealthChecks:
             wanted += related
             for each in related:
                 if problem := self._refused(step, each):
-                    return Finding(progressing(problem))
+                    return CheckResult(progressing(problem))
             objects = await watches.read(key, wanted)
         if found is not None and (doubt := _doubt(step, found, objects)) is not None:
-            raise Unreadable(doubt)
+            raise ObjectUnreadable(doubt)
         verdict = adapter.judge(step, promotion, objects)
         absent = verdict.absent
         if delegate is not None and delegate is not adapter:
             other = delegate.judge(step, promotion, objects)
-            absent, verdict = absent or other.absent, together(verdict, other)
-        # One that was found and is gone is not misspelt.
+            absent = absent or other.absent
+            verdict = together(verdict, other)
+        # The name of a detected object cannot be misspelt, so no other name is suggested.
         absent = absent if found is None else None
         others = self._others(step, absent)
         watches.keep(key, [*wanted, *others])
         if absent is not None:
             verdict = with_hint(verdict, absent, await watches.read(key, others))
-        return Finding(
+        return CheckResult(
             self._told(step, verdict, wanted),
             delegated=delegated(step, delegate, objects) if delegate is not None else None,
             refreshable=targets(step, promotion, objects) if step.spec.health.cluster is None else (),
@@ -175,16 +179,16 @@ class HealthChecks:
             absent=absent,
         )
 
-    def _sources(self, found: Detected | None, objects: Objects, *, reader: str) -> Sequence[Watched]:
-        """Return the source of an object of Flux that was found, where it may be looked at."""
-        obj = objects.get(found.resource, *found.key) if found is not None and found.tool == "flux" else None
+    def _sources(self, found: Detected | None, objects: WatchedObjects, *, reader: str) -> Sequence[Watched]:
+        """Return the GitRepository of a detected object of Flux, if its namespace may be read."""
+        obj = objects.get(found.resource, *found.key) if found is not None and found.tool == FLUX.name else None
         source = source_of(obj) if obj is not None else None
         return [source] if source is not None and self._namespaces.lets_in(source.namespace, reader=reader) else []
 
-    def _others(self, step: PromotionStep, absent: Absent | None) -> Sequence[Watched]:
-        """Return what shows the names beside one that does not exist, where the author of the Pipeline may read them.
+    def _others(self, step: PromotionStep, absent: MissingObject | None) -> Sequence[Watched]:
+        """Return the objects whose names are compared with a missing one, if the author of the Pipeline may read them.
 
-        Of another cluster no names are told: the author chooses its server.
+        Names of another cluster are never shown, because the author chooses its server.
         """
         if absent is None or step.spec.health.cluster is not None:
             return ()
@@ -193,10 +197,11 @@ class HealthChecks:
         return (Watched(kind=absent.kind, namespace=absent.key.namespace, optional=True, names_only=True),)
 
     def _told(self, step: PromotionStep, verdict: Verdict, watched: Sequence[Watched]) -> Verdict:
-        """Return the verdict with its details for those who may read them."""
+        """Return the verdict, with the details of objects only if the author of the Pipeline may read them."""
         if not verdict.details:
             return verdict
-        reader, elsewhere = step.metadata.namespace, step.spec.health.cluster is not None
+        reader = step.metadata.namespace
+        elsewhere = step.spec.health.cluster is not None
         hidden = [each.namespace for each in watched if not self._namespaces.quotes(each.namespace, reader=reader)]
         if elsewhere or not hidden:
             return replace(verdict, message=verdict.details)
@@ -214,8 +219,8 @@ def _not_let_in(found: Detected, *, reader: str) -> str:
     )
 
 
-def _doubt(step: PromotionStep, found: Detected, objects: Objects) -> str | None:
-    """Return why an object that was found does not speak for the environment; one that is gone says so itself."""
+def _doubt(step: PromotionStep, found: Detected, objects: WatchedObjects) -> str | None:
+    """Return why a detected object does not deploy the environment any more; None if it does, or no longer exists."""
     obj = objects.get(found.resource, *found.key)
     if obj is None or deploys(step, found.resource, obj, objects):
         return None

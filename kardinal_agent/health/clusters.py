@@ -1,11 +1,12 @@
 """The clusters that environments are proved in: the agent's own, and those of `health.cluster`.
 
-Another cluster is a Secret of the PromotionStep's namespace with a kubeconfig, marked for that use. There is one
-connection for each such Secret, shared by the promotions that use it and closed when the last of them has ended.
+Another cluster is a Secret with a kubeconfig in the namespace of the PromotionStep, with the label
+`kardinal.io/credentials: kubeconfig`. Each such Secret has one connection, which is shared by the promotions that use
+it and closed when the last of them has ended.
 
-What the servers say there is not told: who writes the kubeconfig chooses the server, which would make the agent a way
-to read the answers of hosts that its author cannot reach. How much they say is bounded, and what is kept of it for one
-namespace.
+Answers of such a server are not quoted: the author of the kubeconfig chooses the server, so a team could otherwise read
+answers of hosts that only the agent can reach. The size of its answers is bounded, and so is the memory for all answers
+to one namespace.
 """
 
 from __future__ import annotations
@@ -16,12 +17,23 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from kardinal.api import PromotionStep, names
-from kardinal.kube import TENANT, Access, Client, ConfigError, Connection, KubeError, NotFound, Room, embedded_access
+from kardinal.kube import (
+    TENANT,
+    Client,
+    ClusterAccess,
+    ConfigError,
+    Connection,
+    KubeError,
+    NotFound,
+    Room,
+    embedded_access,
+)
 from kardinal.objects import SECRET, Key, labels_of
+from kardinal.objects.secret_purposes import CREDENTIALS_KUBECONFIG, LABEL_CREDENTIALS
 from kardinal.objects.secrets import SecretValueError, secret_text
-from kardinal.runtime import Channel, DynamicInformers
-from kardinal_agent.health.watching import HealthWatches, Unreadable
+from kardinal.promotion.api import PromotionStep
+from kardinal.runtime import Channel, DynamicInformers, KeyMemory
+from kardinal_agent.health.watching import HealthWatches, ObjectUnreadable
 
 __all__ = ["Clusters"]
 
@@ -30,7 +42,7 @@ _KEY = "kubeconfig"
 
 @dataclass(eq=False)
 class _Remote:
-    """A connection to another cluster, and the promotions that use it."""
+    """A connection to another cluster with the keys of the promotions that use it."""
 
     watches: HealthWatches
     closing: AsyncExitStack
@@ -47,6 +59,7 @@ class Clusters:
         *,
         secrets: Client,
         namespaces: Mapping[str, str],
+        memory: KeyMemory,
     ) -> None:
         self.own = HealthWatches(informers, channel)
         self._informers = informers
@@ -56,17 +69,19 @@ class Clusters:
         self._remotes: dict[Key, _Remote] = {}
         self._used: dict[Key, Key] = {}
         self._rooms: weakref.WeakValueDictionary[str, Room] = weakref.WeakValueDictionary()
-        """The memory for the clusters of a namespace, for as long as there are some."""
+        """The memory budget of each namespace with connections; an entry ends with the last of them."""
         self._opening = asyncio.Lock()
         self._ending: set[asyncio.Task[None]] = set()
+        memory.on_drop(self._release)
 
     async def watches_of(self, step: PromotionStep) -> HealthWatches:
-        """Return the watches of the cluster in which a step is proved; raises `Unreadable` where there is none."""
+        """Return the watches in the cluster of an environment; raises `ObjectUnreadable` if it cannot be reached."""
         cluster = step.spec.health.cluster
         if cluster is None:
             return self.own
         hub = step.metadata.namespace
-        secret, user = Key(self._namespaces.get(hub, hub), cluster), Key(hub, step.metadata.name)
+        secret = Key(self._namespaces.get(hub, hub), cluster)
+        user = Key(hub, step.metadata.name)
         async with self._opening:
             if secret not in self._remotes:
                 self._remotes[secret] = await self._open(secret)
@@ -74,8 +89,8 @@ class Clusters:
         self._used[user] = secret
         return self._remotes[secret].watches
 
-    def release(self, key: Key) -> None:
-        """Look at nothing for a promotion any more, and close the connection that it was the last to use."""
+    def _release(self, key: Key) -> None:
+        """Stop all watches of a promotion, and close its connection if no other promotion uses it."""
         self.own.release(key)
         secret = self._used.pop(key, None)
         remote = self._remotes.get(secret) if secret is not None else None
@@ -90,7 +105,7 @@ class Clusters:
             task.add_done_callback(self._ending.discard)
 
     async def start(self) -> None:
-        """Start nothing: a connection is opened when it is first used."""
+        """Do nothing: each connection is opened at its first use."""
 
     async def stop(self) -> None:
         """Close every connection."""
@@ -100,13 +115,13 @@ class Clusters:
         await asyncio.gather(*self._ending, return_exceptions=True)
 
     async def _open(self, secret: Key) -> _Remote:
-        async def load() -> Access:
+        async def load() -> ClusterAccess:
             return await self._access(secret)
 
         try:
             connection = Connection(await load(), load=load)
         except ConfigError as error:
-            raise Unreadable(str(error)) from None
+            raise ObjectUnreadable(str(error)) from None
         async with AsyncExitStack() as stack:
             room = self._rooms.setdefault(secret.namespace, Room())
             client = await stack.enter_async_context(
@@ -117,8 +132,8 @@ class Clusters:
             watches = HealthWatches(informers, self._channel, cluster=secret.name)
             return _Remote(watches, stack.pop_all())
 
-    async def _access(self, secret: Key) -> Access:
-        """Read the Secret, which may have changed since. Raises `ConfigError`."""
+    async def _access(self, secret: Key) -> ClusterAccess:
+        """Return the access of the kubeconfig in a Secret, which is read again each time. Raises `ConfigError`."""
         where = f"health.cluster: Secret {secret}"
         try:
             found = await self._secrets.get(SECRET, secret.name, secret.namespace)
@@ -126,8 +141,8 @@ class Clusters:
             raise ConfigError(f"{where} does not exist: create it with a {_KEY}") from None
         except KubeError as error:
             raise ConfigError(f"{where} cannot be read: {type(error).__name__}") from None
-        if labels_of(found).get(names.LABEL_CREDENTIALS) != names.CREDENTIALS_KUBECONFIG:
-            mark = f"{names.LABEL_CREDENTIALS}={names.CREDENTIALS_KUBECONFIG}"
+        if labels_of(found).get(LABEL_CREDENTIALS) != CREDENTIALS_KUBECONFIG:
+            mark = f"{LABEL_CREDENTIALS}={CREDENTIALS_KUBECONFIG}"
             command = f"kubectl -n {secret.namespace} label secret {secret.name} {mark}"
             raise ConfigError(f"{where} does not say that it is for this: {command}")
         try:

@@ -1,39 +1,34 @@
-"""The time that is left until moments that stand in statuses, by a clock that cannot be set.
+"""The time left until deadlines in statuses, measured by the monotonic clock.
 
-Such a moment is a time of the machine's clock, so that a restart neither renews nor forgets it. But that clock may be
-put right by an hour while a promotion waits, and a rollback may follow a timeout that has not come. So it is read once:
-the first look of a process says how much time is left, and from then on the time that passes counts.
+A deadline in a status is a wall-clock time, so that a restart neither extends nor loses it. But the wall clock may be
+corrected by an hour while a promotion waits, and a timeout that fires an hour early may cause a rollback. A process
+therefore reads the wall clock once for each deadline, and from then on counts down by the monotonic clock.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from kardinal.clock import Clock
 from kardinal.objects import Key
-from kardinal.runtime import Clock
+from kardinal.runtime import KeyMemory
+from kardinal.runtime.timers import remaining
 
 __all__ = ["Deadlines"]
 
-_INSTANT = 0.001
-"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
-
 
 class Deadlines:
-    """The deadlines of the promotions of one process, each with a name."""
+    """The deadlines of the promotions of one process; a promotion may have several, by name."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, memory: KeyMemory) -> None:
         self._clock = clock
-        self._ends: dict[Key, dict[str, tuple[datetime, float]]] = {}
+        self._ends: dict[Key, dict[str, tuple[datetime, float]]] = memory.map()
 
     def left(self, key: Key, name: str, moment: datetime, *, at_most: timedelta) -> timedelta:
-        """Return how much time is left until a moment that was `at_most` away when it was noted; nothing when over."""
-        ends, now = self._ends.setdefault(key, {}), self._clock.monotonic()
+        """Return the time left until `moment`, between zero and `at_most`, the full length of the deadline."""
+        ends = self._ends.setdefault(key, {})
+        now = self._clock.monotonic()
         if name not in ends or ends[name][0] != moment:
             left = min(moment - self._clock.now(), at_most)
             ends[name] = (moment, now + left.total_seconds())
-        seconds = ends[name][1] - now
-        return timedelta(seconds=seconds) if seconds > _INSTANT else timedelta()
-
-    def forget(self, key: Key) -> None:
-        """Forget a promotion whose health is not looked at any more."""
-        self._ends.pop(key, None)
+        return remaining(ends[name][1] - now)

@@ -1,21 +1,23 @@
 """Adapter `flagger`: a Canary that has succeeded, with the promoted images in its target and in its primary.
 
-GitOps tools change the target; Flagger analyses it and copies it to `<target>-primary`, which serves the traffic. The
-phase is that of the last analysis, whose spec Flagger notes as a checksum that only it can make. So the primary proves
-a success, and a failure counts if it came after the landing and after the target changed.
+GitOps tools change the target, a Deployment for example; Flagger analyses it and copies it to `<target>-primary`, which
+serves the traffic. The phase of a Canary is that of the last analysis. Flagger notes the analysed spec only as a
+checksum that no other program can compute. A success is therefore proved by the images of the primary, and a failure
+counts if it came after the landing and after the target changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kardinal.api import PromotionStep
 from kardinal.objects import DAEMON_SET, DEPLOYMENT, JsonObject, Key, ResourceType, key_of
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.health_adapters import FLAGGER
 from kardinal_agent.health.fields import condition, moment, section, text
 from kardinal_agent.health.pods import judge_pods, pods_of
 from kardinal_agent.health.subject import Subject
 from kardinal_agent.health.templates import wrong_image
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, absent, progressing
+from kardinal_agent.health.verdict import Adapter, PromotionFacts, Verdict, Watched, WatchedObjects, absent, progressing
 from kardinal_agent.health.workloads import judge_workload
 
 __all__ = ["CANARY", "Flagger"]
@@ -35,22 +37,23 @@ _PHASES = {
     "Waiting": "Flagger waits for the approval to start: a person must open its confirm-rollout gate",
     "WaitingPromotion": "Flagger waits for the approval to promote: a person must open its confirm-promotion gate",
 }
-"""The phases in which nothing is decided."""
+"""The phases without a result, with the words for them."""
 
 
 class Flagger(Adapter):
-    """Judges the Canary that the PromotionStep names."""
+    """Judges the Canary in `health.flagger` of the PromotionStep."""
 
-    name = "flagger"
+    name = FLAGGER.name
+    phases = frozenset([*_PHASES, "Failed", "Initialized", "Succeeded"]) - {""}
 
     def watches(self, step: PromotionStep) -> Sequence[Watched]:
         key = _named(step)
         return (Watched(kind=CANARY, namespace=key.namespace, name=key.name),) if key is not None else ()
 
-    def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
-        """Return target and primary, and the pods of a version that is not promoted yet.
+    def related(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Sequence[Watched]:
+        """Return target and primary, and the pods of a version in progress.
 
-        They alone tell that an image cannot be pulled before the progress deadline does.
+        Only pods report that an image cannot be pulled before the progress deadline passes.
         """
         key = _named(step)
         found = objects.get(CANARY, *key) if key is not None else None
@@ -64,20 +67,23 @@ class Flagger(Adapter):
         late = pods is not None and self._judged(step, found, promotion, objects).state != "healthy"
         return [*watched, *([pods] if pods is not None and late else [])]
 
-    def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+    def judge(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Verdict:
         key = _named(step)
         if key is None:
             return progressing("health.flagger names no Canary")
         found = objects.get(CANARY, *key)
         if found is None:
             return absent(CANARY, key, field="health.flagger.name")
-        verdict, named = self._judged(step, found, promotion, objects), _target(found)
+        verdict = self._judged(step, found, promotion, objects)
+        named = _target(found)
         target = objects.get(named[0], *named[1]) if named is not None else None
         if target is None:
             return verdict
         return judge_pods(target, promotion.images, objects, named=True, otherwise=verdict)
 
-    def _judged(self, step: PromotionStep, found: JsonObject, promotion: Promotion, objects: Objects) -> Verdict:
+    def _judged(
+        self, step: PromotionStep, found: JsonObject, promotion: PromotionFacts, objects: WatchedObjects
+    ) -> Verdict:
         subject = Subject(f"Canary {key_of(found)}", moment(found, "status", "lastTransitionTime"))
         if not promotion.images and step.spec.health.type == self.name:
             return subject.waits("it does not tell which commit it runs, and no image is promoted: use argocd or flux")
@@ -92,7 +98,7 @@ def _named(step: PromotionStep) -> Key | None:
 
 
 def _target(found: JsonObject) -> tuple[ResourceType, Key] | None:
-    """Return the workload that GitOps tools change, of the kinds that run images."""
+    """Return kind and key of the target; None for a kind without a pod template."""
     reference = section(found, "spec", "targetRef")
     kind = _TARGETS.get(text(reference, "kind"))
     return (kind, Key(key_of(found).namespace, text(reference, "name"))) if kind is not None else None
@@ -102,7 +108,9 @@ def _primary(target: Key) -> Key:
     return Key(target.namespace, f"{target.name}-primary")
 
 
-def _judge(found: JsonObject, subject: Subject, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+def _judge(
+    found: JsonObject, subject: Subject, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects
+) -> Verdict:
     if "deletionTimestamp" in found["metadata"]:
         return subject.waits("it is being deleted")
     if section(found, "spec").get("suspend") is True:
@@ -111,7 +119,8 @@ def _judge(found: JsonObject, subject: Subject, step: PromotionStep, promotion: 
     if named is None:
         return subject.waits("its target is neither a Deployment nor a DaemonSet: use another health.type")
     kind, key = named
-    target, primary = objects.get(kind, *key), objects.get(kind, *_primary(key))
+    target = objects.get(kind, *key)
+    primary = objects.get(kind, *_primary(key))
     if target is None:
         return subject.waits("its target does not exist", says=f"{kind.kind} {key}")
     if (says := wrong_image(section(target, "spec", "template", "spec"), promotion.images)) is not None:
@@ -132,13 +141,13 @@ def _judge(found: JsonObject, subject: Subject, step: PromotionStep, promotion: 
 
 
 def _is_promoted(found: JsonObject) -> bool:
-    """Return whether the target is what the primary runs: a return to that version starts no analysis."""
+    """Return whether Flagger has nothing to analyse, because the target has the version of the primary."""
     applied = text(found, "status", "lastAppliedSpec")
     return bool(applied) and applied == text(found, "status", "lastPromotedSpec")
 
 
-def _proof(subject: Subject, primary: JsonObject | None, promotion: Promotion) -> Verdict:
-    """Return the verdict on the primary, which runs what Flagger has promoted."""
+def _proof(subject: Subject, primary: JsonObject | None, promotion: PromotionFacts) -> Verdict:
+    """Return the verdict on the primary, which runs the version that Flagger has promoted."""
     if primary is None:
         return subject.waits("its primary does not exist")
     if wrong_image(section(primary, "spec", "template", "spec"), promotion.images) is not None:
@@ -153,9 +162,10 @@ def _proof(subject: Subject, primary: JsonObject | None, promotion: Promotion) -
 
 
 def _has_looked(found: JsonObject, target: JsonObject, step: PromotionStep) -> bool:
-    """Return whether it failed after the promotion landed, and Flagger has looked since the target was rolled out.
+    """Return whether the failure came after the landing, and Flagger has analysed the target since its last rollout.
 
-    Flagger notes when it failed, and while it is Failed the time of each look; a Deployment notes its last rollout.
+    Flagger notes the time of a failure and, while the Canary is Failed, the time of each analysis. A Deployment notes
+    the time of its last rollout.
     """
     landed = step.status.merged_at or step.status.promoted_at
     failed_at = moment(condition(found, "Promoted"), "lastTransitionTime")

@@ -1,20 +1,21 @@
-"""Adapter `flux`: a Kustomization that has applied the commit, or a HelmRelease that a Kustomization has.
+"""Adapter `flux`: a Kustomization that has applied the commit, or a HelmRelease that such a Kustomization applied.
 
-Flux moves the parts of its answer one by one: Ready turns True some milliseconds before the applied revision does. So
-a healthy verdict must last for a second. Nothing in a Kustomization says that its workloads run, unless it waits for
-them; the workloads that it applied are therefore judged as well, and so are those of a HelmRelease.
+Flux writes the parts of its status one by one: Ready becomes True some milliseconds before the applied revision
+changes, so a healthy verdict must last for a second. A Kustomization without `wait` does not report whether its
+workloads run; the workloads that it applied are therefore judged, too, and so are those of a HelmRelease.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kardinal.api import PromotionStep
 from kardinal.objects import JsonObject, Key
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.health_adapters import FLUX
 from kardinal_agent.health.flux_common import HELM_RELEASE, KUSTOMIZATION
 from kardinal_agent.health.flux_helm_release import applier, judge_helm_release, released_workloads
 from kardinal_agent.health.flux_kustomization import applied_workloads, judge_kustomization
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, absent, progressing
+from kardinal_agent.health.verdict import Adapter, PromotionFacts, Verdict, Watched, WatchedObjects, absent, progressing
 
 __all__ = ["Flux"]
 
@@ -22,9 +23,9 @@ _KINDS = {kind.kind: kind for kind in (KUSTOMIZATION, HELM_RELEASE)}
 
 
 class Flux(Adapter):
-    """Judges the Kustomization or HelmRelease that the PromotionStep names."""
+    """Judges the Kustomization or HelmRelease in `health.flux` of the PromotionStep."""
 
-    name = "flux"
+    name = FLUX.name
     confirm_seconds = 1.0
 
     def watches(self, step: PromotionStep) -> Sequence[Watched]:
@@ -34,8 +35,9 @@ class Flux(Adapter):
         kind, key = named
         return (Watched(kind=_KINDS[kind], namespace=key.namespace, name=key.name),)
 
-    def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
-        named, found = _named(step), _found(step, objects)
+    def related(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Sequence[Watched]:
+        named = _named(step)
+        found = _found(step, objects)
         if named is None or found is None:
             return ()
         if named[0] == KUSTOMIZATION.kind:
@@ -44,7 +46,7 @@ class Flux(Adapter):
         above = [Watched(kind=KUSTOMIZATION, namespace=owner.namespace, name=owner.name)] if owner is not None else []
         return [*above, *released_workloads(found)]
 
-    def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+    def judge(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Verdict:
         named = _named(step)
         if named is None:
             return progressing("health.flux names no object")
@@ -62,6 +64,6 @@ def _named(step: PromotionStep) -> tuple[str, Key] | None:
     return reference.kind, Key(reference.namespace, reference.name)
 
 
-def _found(step: PromotionStep, objects: Objects) -> JsonObject | None:
+def _found(step: PromotionStep, objects: WatchedObjects) -> JsonObject | None:
     named = _named(step)
     return objects.get(_KINDS[named[0]], *named[1]) if named is not None else None

@@ -1,8 +1,8 @@
-"""Judge a HelmRelease: whether it is what the commit says, and whether what it released runs.
+"""Judge a HelmRelease: whether it has the contents of the commit, and whether its released workloads run.
 
-A HelmRelease knows charts and values, and no commit of Git. What it is made from is told by the Kustomization that
-applied it, which Flux names in its labels; the release itself by its history, the newest first. Without a Kustomization
-images and charts are proof, and a promotion that brings neither has none.
+A HelmRelease names charts and values, and no commit of Git. The commit is known from the Kustomization that applied the
+HelmRelease, which Flux names in its labels; the release itself is described by its history, newest first. Without a
+Kustomization, images and charts are the proof, and a promotion with neither cannot be proved.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kardinal.api import PromotionStep
-from kardinal.api.bundle import Chart
 from kardinal.objects import JsonObject, Key, key_of
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.bundle import Chart
 from kardinal_agent.health.delegation import delegate_of
 from kardinal_agent.health.fields import entries, number, section, text
 from kardinal_agent.health.flux_common import (
@@ -31,7 +31,7 @@ from kardinal_agent.health.flux_common import (
 from kardinal_agent.health.flux_kustomization import not_applied
 from kardinal_agent.health.several import judge_workloads
 from kardinal_agent.health.subject import Subject, short_commit
-from kardinal_agent.health.verdict import Objects, Promotion, Verdict, Watched
+from kardinal_agent.health.verdict import PromotionFacts, Verdict, Watched, WatchedObjects
 from kardinal_agent.health.workloads import WORKLOADS
 
 __all__ = ["applier", "judge_helm_release", "released_workloads"]
@@ -57,7 +57,7 @@ def applier(found: JsonObject) -> Key | None:
 
 
 def released_workloads(found: JsonObject) -> Sequence[Watched]:
-    """Return the workloads of a release in this cluster: by its inventory, before Flux had one by their labels."""
+    """Return the workloads of a release in this cluster: by its inventory, or by labels for versions without one."""
     if is_remote(found):
         return ()
     if inventory(found):
@@ -68,7 +68,9 @@ def released_workloads(found: JsonObject) -> Sequence[Watched]:
     return [Watched(kind=kind, namespace=namespace, selector=labels) for kind in WORKLOADS.values()]
 
 
-def judge_helm_release(found: JsonObject, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+def judge_helm_release(
+    found: JsonObject, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects
+) -> Verdict:
     """Return the verdict on a HelmRelease, on the Kustomization that applied it, and on its workloads."""
     idle = not_working(found) or given_up(found, step)
     if idle is not None:
@@ -76,18 +78,20 @@ def judge_helm_release(found: JsonObject, step: PromotionStep, promotion: Promot
     subject = subject_of(found)
     running = _workloads(found, subject, step, promotion, objects)
     if running is not None and running.state == "failed" and promotion.images:
-        return running  # Its template runs the promoted image, so this is about nothing else.
+        return running  # Its template has the promoted image, so the failure is that of the promoted version.
     foreign = _not_of_commit(found, subject, promotion, objects)
     short = foreign or _not_released(found, subject, promotion.charts)
     if short is None:
         return running or subject.proves("is released and runs what was promoted")
-    # Helm may be at work on what runs and is broken.
+    # Helm may be upgrading a release whose running version is broken.
     broken = running is not None and running.negative and foreign is None
     return replace(short, negative=short.negative or broken)
 
 
-def _not_of_commit(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:
-    """Return why it is not known to be what the commit says."""
+def _not_of_commit(
+    found: JsonObject, subject: Subject, promotion: PromotionFacts, objects: WatchedObjects
+) -> Verdict | None:
+    """Return the verdict if the HelmRelease is not known to have the contents of the commit; otherwise None."""
     owner = applier(found)
     if owner is None:
         if promotion.images or promotion.charts:
@@ -103,7 +107,7 @@ def _not_of_commit(found: JsonObject, subject: Subject, promotion: Promotion, ob
 
 
 def _not_released(found: JsonObject, subject: Subject, charts: Sequence[Chart]) -> Verdict | None:
-    """Return what the newest release lacks."""
+    """Return the verdict if the newest release is not deployed, or has another chart; otherwise None."""
     ready = current(found, "Ready")
     observed = number(found, "status", "observedGeneration") == number(found, "metadata", "generation")
     if ready.get("status") != "True" or not observed:
@@ -121,7 +125,7 @@ def _not_released(found: JsonObject, subject: Subject, charts: Sequence[Chart]) 
 
 
 def _is_chart(release: Mapping[str, Any], chart: Chart) -> bool:
-    """Return whether a release is of a chart: to the version of an OCI artifact Flux adds `+` and its digest."""
+    """Return whether a release has the chart and version; Flux adds `+<digest>` to the version of an OCI artifact."""
     if text(release, "chartName") != chart.name:
         return False
     if chart.digest is not None:
@@ -131,9 +135,12 @@ def _is_chart(release: Mapping[str, Any], chart: Chart) -> bool:
 
 
 def _workloads(
-    found: JsonObject, subject: Subject, step: PromotionStep, promotion: Promotion, objects: Objects
+    found: JsonObject, subject: Subject, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects
 ) -> Verdict | None:
-    """Return what the workloads lack; Helm waits for those in another cluster, and nothing tells of their images."""
+    """Return the verdict on the workloads; None when they run the promoted images.
+
+    Workloads in another cluster are waited for by Helm, and their images are unknown here.
+    """
     if is_remote(found):
         if promotion.images:
             return subject.waits("its workloads are in another cluster, so nothing tells which images they run")

@@ -1,7 +1,7 @@
-"""Judge a Kustomization: whether it has applied the commit, and whether what it applied runs.
+"""Judge a Kustomization: whether it has applied the commit, and whether its applied workloads run.
 
-Right after a push Ready=True is about the revision before, and nothing marks that but the revision itself. A Deployment
-may already run a bad version of which the applied revision knows nothing yet, because Flux moves it at the end.
+Right after a push, Ready=True is about the revision before, and only the revision shows that. A Deployment may already
+run a bad version while `lastAppliedRevision` is still the one before, because Flux writes that field at the end.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kardinal.api import PromotionStep
 from kardinal.objects import JsonObject
+from kardinal.promotion.api import PromotionStep
 from kardinal_agent.health.delegation import delegate_of
 from kardinal_agent.health.fields import entries, number, section, text
 from kardinal_agent.health.flux_common import (
@@ -26,12 +26,12 @@ from kardinal_agent.health.flux_common import (
 )
 from kardinal_agent.health.several import judge_workloads
 from kardinal_agent.health.subject import Subject, short_commit
-from kardinal_agent.health.verdict import Objects, Promotion, Verdict, Watched
+from kardinal_agent.health.verdict import PromotionFacts, Verdict, Watched, WatchedObjects
 
 __all__ = ["applied_workloads", "judge_kustomization", "not_applied"]
 
 _FAILURES = frozenset(["BuildFailed", "HealthCheckFailed", "PruneFailed", "ReconciliationFailed"])
-"""Reasons with which Flux ends an attempt at a revision; others say that it has not come to one."""
+"""The reasons of Ready for a failed attempt at a revision; with other reasons there was no attempt."""
 _REASONS = {
     "ArtifactFailed": ": its source is missing, or has no such path",
     "DependencyNotReady": ": it waits for other Kustomizations",
@@ -46,12 +46,14 @@ def applied_workloads(found: JsonObject) -> Sequence[Watched]:
     return () if is_remote(found) else workloads_of(found)
 
 
-def judge_kustomization(found: JsonObject, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
-    """Return the verdict on a Kustomization and its workloads."""
+def judge_kustomization(
+    found: JsonObject, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects
+) -> Verdict:
+    """Return the joined verdict on a Kustomization and its workloads."""
     return replace(_judge(found, step, promotion, objects), attempt=_attempt(found, promotion))
 
 
-def _judge(found: JsonObject, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+def _judge(found: JsonObject, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Verdict:
     idle = not_working(found) or given_up(found, step)
     if idle is not None:
         return idle
@@ -67,14 +69,15 @@ def _judge(found: JsonObject, step: PromotionStep, promotion: Promotion, objects
         and has_attempted(found, promotion)
     ):
         return running
-    # Between two attempts Flux says nothing of it, but what runs with the commit may be broken all the while.
+    # Between two attempts Flux reports no failure, but the workloads of the commit may be broken all the time.
     broken = running is not None and running.negative and not_applied(found, promotion) is None
     return replace(short, negative=short.negative or broken)
 
 
-def not_applied(found: JsonObject, promotion: Promotion) -> Verdict | None:
-    """Return why a Kustomization has not applied the commit; None where it has."""
-    subject, revision = subject_of(found), _applied(found)
+def not_applied(found: JsonObject, promotion: PromotionFacts) -> Verdict | None:
+    """Return the verdict if a Kustomization has not applied the commit; otherwise None."""
+    subject = subject_of(found)
+    revision = _applied(found)
     commit = commit_of(revision)
     reason = _REASONS.get(text(current(found, "Ready"), "reason"), "")
     if commit is None:
@@ -88,22 +91,22 @@ def not_applied(found: JsonObject, promotion: Promotion) -> Verdict | None:
     return subject.waits(f"{words} {short_commit(promotion)}{reason}", says=says)
 
 
-def has_attempted(found: JsonObject, promotion: Promotion) -> bool:
+def has_attempted(found: JsonObject, promotion: PromotionFacts) -> bool:
     """Return whether the last attempt was at a revision with the commit."""
     commit = _attempted(found)
     return commit is not None and promotion.contains(commit) is True
 
 
-def _attempt(found: JsonObject, promotion: Promotion) -> str:
-    """Return what Flux tries again after a failure: the spec and the revision; empty for a revision without the commit.
+def _attempt(found: JsonObject, promotion: PromotionFacts) -> str:
+    """Return the spec and revision that Flux tries again after a failure, as a text to compare.
 
-    A retry flips Ready False → Unknown → False.
+    It is empty for a revision without the commit. During a retry, Ready goes from False to Unknown and back to False.
     """
     return f"{number(found, 'metadata', 'generation')}/{_attempted(found)}" if has_attempted(found, promotion) else ""
 
 
 def _attempted(found: JsonObject) -> str | None:
-    """Return the commit of the last attempt."""
+    """Return the commit of the last attempted revision; None if the revision names none."""
     attempted = text(found, "status", "lastAttemptedRevision")
     latest = next(iter(entries(found, "status", "history")), {})
     if text(latest, "metadata", "revision") == attempted:
@@ -112,14 +115,15 @@ def _attempted(found: JsonObject) -> str | None:
 
 
 def _applied(found: JsonObject) -> str:
-    """Return the applied revision; of an artifact the one that it was made from, if it names a commit."""
+    """Return the applied revision; for an OCI artifact, the revision of Git that it was built from, if known."""
     origin = text(found, "status", "lastAppliedOriginRevision")
     return origin if commit_of(origin) else text(found, "status", "lastAppliedRevision")
 
 
-def _not_ready(found: JsonObject, subject: Subject, promotion: Promotion) -> Verdict | None:
+def _not_ready(found: JsonObject, subject: Subject, promotion: PromotionFacts) -> Verdict | None:
     ready = current(found, "Ready")
-    reason, says = text(ready, "reason"), text(ready, "message")
+    reason = text(ready, "reason")
+    says = text(ready, "message")
     if ready.get("status") == "False" and reason in _FAILURES and has_attempted(found, promotion):
         words = f"Flux could not bring {short_commit(promotion)} up ({reason})"
         return subject.failed(reason, words, says=says, negative=reason == "HealthCheckFailed")
@@ -132,11 +136,15 @@ def _not_ready(found: JsonObject, subject: Subject, promotion: Promotion) -> Ver
 
 
 def _workloads(
-    found: JsonObject, subject: Subject, step: PromotionStep, promotion: Promotion, objects: Objects
+    found: JsonObject, subject: Subject, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects
 ) -> Verdict | None:
-    """Return what the workloads lack. Of those in another cluster Flux alone speaks, if it looks at them."""
+    """Return the verdict on the workloads; None when they are healthy.
+
+    Workloads in another cluster are judged by the health checks of Flux alone, if it makes any.
+    """
     if not is_remote(found):
-        workloads, delegated = seen(applied_workloads(found), objects), delegate_of(step) is not None
+        workloads = seen(applied_workloads(found), objects)
+        delegated = delegate_of(step) is not None
         return too_many_workloads(found) or judge_workloads(subject, workloads, promotion.images, delegated=delegated)
     spec = section(found, "spec")
     if spec.get("wait") is True or entries(spec, "healthChecks"):

@@ -1,7 +1,7 @@
-"""Say of an object that a Pipeline names and that does not exist, what it may be called instead (pure).
+"""Suggest another name for a missing object that a Pipeline names (pure).
 
-Where the type is named, nothing else is taken for the proof: another object that happens to be there could be that of
-another application.
+Only the named object is a proof. An existing object with a similar name could belong to another application, so it is
+suggested and never used.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from dataclasses import replace
 from typing import Final
 
 from kardinal.objects.suggestions import nearest
-from kardinal_agent.health.verdict import Absent, Objects, Verdict
+from kardinal_agent.health.verdict import MissingObject, Verdict, WatchedObjects
 
 __all__ = ["with_hint"]
 
 _COMPARED: Final = 2_000
-"""Names that are compared; comparing takes a millisecond for some hundred."""
+"""The most names that are compared; some hundred comparisons take a millisecond."""
 
 
 _ALIKE: Final = 0.5
-"""Less than names elsewhere need: many objects have the name of the environment behind that of the application."""
+"""The likeness of a suggestion, from 0 to 1.
+
+Lower than for other names, because many objects are called `<application>-<environment>`.
+"""
 
 
-def with_hint(verdict: Verdict, absent: Absent, others: Objects) -> Verdict:
-    """Return the verdict with the nearest of the names that may be told, or with what to do else."""
+def with_hint(verdict: Verdict, absent: MissingObject, others: WatchedObjects) -> Verdict:
+    """Return the verdict with the nearest name in `others`, or with another remedy if no name is near."""
     names = [other["metadata"]["name"] for other in others.list(absent.kind, absent.key.namespace)[:_COMPARED]]
     near = nearest(absent.key.name, names, cutoff=_ALIKE)
     hint = f"did you mean {near}? Correct {absent.field}" if near else f"create it, or correct {absent.field}"

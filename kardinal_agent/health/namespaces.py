@@ -1,14 +1,14 @@
-"""Which namespaces an agent looks into, and from which of them it repeats what objects say.
+"""Decide which namespaces an agent reads, and from which of them it quotes texts of objects.
 
-A Pipeline names the workload that proves an environment, in any namespace of the agent's cluster, while its author may
-have no rights there. So whether the workload runs what was promoted is told, in words of our own; its images, messages
-and numbers are told where its namespace is the Pipeline's, says that they may be (the annotation `pipelines-from`), or
-is one of `--quote-namespaces`. Some namespaces are not looked into at all.
+A Pipeline may name a workload in any namespace of the agent's cluster, although its author may have no rights there.
+The author is therefore told whether the workload runs the promoted images, in fixed words. Images, messages and numbers
+of the workload are quoted only if its namespace is that of the Pipeline, admits the Pipeline by the annotation
+`kardinal.io/pipelines-from`, or matches `--quote-namespaces`. Namespaces outside of `--health-namespaces` are not read.
 
-An object that no Pipeline names is believed less: one that is found to deploy an environment, or that is written to,
-must be in the Pipeline's namespace or in one with the annotation.
+For an object that no Pipeline names the rule is stricter: an object that is detected, or that the agent writes to, must
+be in the namespace of the Pipeline or in one with the annotation.
 
-In a pattern `*` stands for any characters, or none.
+In a pattern, `*` stands for any characters, or none: `team-*`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from kardinal.runtime import Informer
 __all__ = ["PIPELINES_FROM", "HealthNamespaces", "pipelines_from"]
 
 PIPELINES_FROM = "kardinal.io/pipelines-from"
-"""The annotation of a namespace that lists the namespaces whose Pipelines are told what its workloads say."""
+"""The annotation of a namespace with the namespaces whose Pipelines it admits, such as `team-a, team-b-*`."""
 
 _SYSTEM = ("kube-*", "kardinal-system")
 _MOST_PATTERNS = 100
-"""Patterns of one annotation that are read."""
+"""The most patterns of one annotation that are read."""
 
 
 class HealthNamespaces:
-    """Answers from the watched Namespaces of the agent's cluster, and from the flags of the operator."""
+    """The rules about namespaces, from the watched Namespaces of the agent's cluster and the flags of the operator."""
 
     def __init__(
         self, namespaces: Informer, *, allowed: Iterable[str], policies: Iterable[str], quoted: Iterable[str]
@@ -40,11 +40,13 @@ class HealthNamespaces:
         self._quoted = tuple(quoted)
 
     def refusal(self, namespace: str) -> str | None:
-        """Return why workloads of a namespace prove nothing, with the flag that decides; None when they do."""
+        """Return why a namespace is not read, with the flag that forbids it; None if it is read."""
         if self._allowed:
-            known, all_in = _matches_any(self._allowed, namespace), ", ".join(self._allowed)
+            known = _matches_any(self._allowed, namespace)
+            all_in = ", ".join(self._allowed)
         else:
-            known, all_in = not _matches_any(self._kept_out, namespace), f"all but {', '.join(self._kept_out)}"
+            known = not _matches_any(self._kept_out, namespace)
+            all_in = f"all but {', '.join(self._kept_out)}"
         if known:
             return None
         return (
@@ -53,29 +55,29 @@ class HealthNamespaces:
         )
 
     def quotes(self, namespace: str, *, reader: str) -> bool:
-        """Return whether Pipelines of the namespace `reader` are told what objects of `namespace` say."""
+        """Return whether texts of objects in `namespace` are quoted to Pipelines in the namespace `reader`."""
         if namespace == reader or _matches_any(self._quoted, namespace):
             return True
         return self._names(namespace, reader)
 
     def lets_in(self, namespace: str, *, reader: str) -> bool:
-        """Return whether the owners of `namespace` let Pipelines of the namespace `reader` find and use its objects."""
+        """Return whether `namespace` admits Pipelines of the namespace `reader` to its objects."""
         own = namespace == reader
         return (own or self._names(namespace, reader)) and self.refusal(namespace) is None
 
     def open_to(self, reader: str) -> Sequence[str]:
-        """Return the namespaces that let Pipelines of the namespace `reader` in, in the order of their names."""
+        """Return the namespaces that admit Pipelines of the namespace `reader`, in the order of their names."""
         annotated = {each["metadata"]["name"] for each in self._namespaces.list() if pipelines_from(each)}
         return sorted(name for name in {reader, *annotated} if self.lets_in(name, reader=reader))
 
     def _names(self, namespace: str, reader: str) -> bool:
-        """Return whether the annotation of a namespace names another one."""
+        """Return whether a pattern in the annotation of `namespace` matches `reader`."""
         found = self._namespaces.get(None, namespace)
         return found is not None and _matches_any(_patterns(pipelines_from(found)), reader)
 
 
 def pipelines_from(namespace: JsonObject) -> str:
-    """Return the annotation of a Namespace."""
+    """Return the annotation `kardinal.io/pipelines-from` of a Namespace; empty without one."""
     return str((namespace["metadata"].get("annotations") or {}).get(PIPELINES_FROM, ""))
 
 
@@ -88,7 +90,7 @@ def _matches_any(patterns: Iterable[str], name: str) -> bool:
 
 
 def _matches(pattern: str, name: str) -> bool:
-    """Return whether a name matches, in a time that grows with the length of the pattern."""
+    """Return whether a name matches a pattern, in time linear in the length of the pattern."""
     first, *rest = pattern.split("*")
     if not rest:
         return name == pattern

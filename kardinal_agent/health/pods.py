@@ -1,7 +1,6 @@
-"""Look at the pods of a workload for what its own status does not say: that an image cannot be pulled (pure).
+"""Look for pods that cannot pull their image, which the status of a workload does not report (pure).
 
-A pod belongs to the promoted version if it runs one of the promoted images; those of the version before are none of
-this promotion's business.
+A pod belongs to the promoted version if it has one of the promoted images. Pods of the version before are ignored.
 """
 
 from __future__ import annotations
@@ -9,20 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kardinal.api.image import ImageReference
 from kardinal.objects import POD, JsonObject, key_of
+from kardinal.objects.image_reference import ImageReference
 from kardinal_agent.health.fields import section
-from kardinal_agent.health.verdict import Objects, Verdict, Watched, failed
-from kardinal_agent.health.workloads import container_images, quoted, title_of
+from kardinal_agent.health.templates import container_images, quoted
+from kardinal_agent.health.verdict import Verdict, Watched, WatchedObjects, failed
+from kardinal_agent.health.workloads import title_of
 
 __all__ = ["judge_pods", "narrowed", "pods_of"]
 
 _NOT_PULLED = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
-"""Reasons of a container that waits for an image; the kubelet takes turns with the first two."""
+"""The waiting reasons of a container whose image cannot be pulled; the kubelet alternates between the first two."""
 
 
 def pods_of(workload: JsonObject) -> Watched | None:
-    """Return the pods of a workload as they are watched; None for one whose pods have no labels of their own."""
+    """Return the watch for the pods of a workload; None for a workload without a selector, such as a CronJob."""
     labels = section(workload, "spec", "selector", "matchLabels")
     if not labels or not all(isinstance(value, str) for value in labels.values()):
         return None
@@ -30,8 +30,9 @@ def pods_of(workload: JsonObject) -> Watched | None:
 
 
 def narrowed(pod: JsonObject) -> JsonObject:
-    """Return the part of a pod that is judged."""
-    metadata, status = pod["metadata"], pod.get("status") or {}
+    """Return a pod with the judged fields only."""
+    metadata = pod["metadata"]
+    status = pod.get("status") or {}
     kept = ("name", "namespace", "uid", "resourceVersion", "labels", "deletionTimestamp")
     spec = pod.get("spec") or {}
     lists = ("containers", "initContainers")
@@ -44,9 +45,9 @@ def narrowed(pod: JsonObject) -> JsonObject:
 
 
 def judge_pods(
-    workload: JsonObject, images: Sequence[ImageReference], objects: Objects, *, named: bool, otherwise: Verdict
+    workload: JsonObject, images: Sequence[ImageReference], objects: WatchedObjects, *, named: bool, otherwise: Verdict
 ) -> Verdict:
-    """Return that the pods of the promoted version cannot start; `otherwise` where they do not say so."""
+    """Return the failure if a pod of the promoted version cannot pull its image; otherwise the verdict `otherwise`."""
     if otherwise.state != "progressing":
         return otherwise
     for pod in _pods(workload, images, objects):
@@ -54,7 +55,8 @@ def judge_pods(
             waiting: Mapping[str, Any] = (container.get("state") or {}).get("waiting") or {}
             if waiting.get("reason") in _NOT_PULLED:
                 words = "the promoted version cannot start, because an image cannot be pulled"
-                title, image = title_of(workload), quoted(container.get("image"))
+                title = title_of(workload)
+                image = quoted(container.get("image"))
                 called = title if named else f"a {workload['kind']} of namespace {key_of(workload).namespace}"
                 said = f"{waiting['reason']}: {quoted(waiting.get('message')) or 'no reason given'}"
                 return failed(
@@ -65,7 +67,7 @@ def judge_pods(
     return otherwise
 
 
-def _pods(workload: JsonObject, images: Sequence[ImageReference], objects: Objects) -> Iterable[JsonObject]:
+def _pods(workload: JsonObject, images: Sequence[ImageReference], objects: WatchedObjects) -> Iterable[JsonObject]:
     watched = pods_of(workload)
     if watched is None:
         return

@@ -1,11 +1,11 @@
-"""Ask a GitOps tool to look at the repository now, once for each landing.
+"""Ask a GitOps tool to read the repository now, once for each landing.
 
-Argo CD and Flux look every few minutes by themselves, unless a webhook tells them. Their annotations make them look at
-once. Writing them needs a right over objects that are not kardinal's, so nothing is written unless the operator has
-granted it, the namespace lets the Pipeline in, and the object is of the agent's own cluster.
+Without a webhook, Argo CD and Flux read a repository every few minutes; an annotation on their object makes them read
+it at once. Writing it needs a right on objects of another tool. The annotation is therefore written only if the
+operator has granted that right, the namespace admits the Pipeline, and the object is in the agent's own cluster.
 
-The decision is noted in the status before anything is written, and is carried out at most once: a process that dies in
-between leaves it at that, and the tool looks when it does.
+The decision is noted in the status before the annotation is written, and is carried out at most once: after a process
+that died in between, no annotation is written, and the tool reads the repository at its usual interval.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from dataclasses import dataclass
 
 import structlog
 
-from kardinal.api import PromotionStep
+from kardinal.clock import Clock
 from kardinal.kube import Client, KubeError
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
 from kardinal.objects.conditions import format_time
-from kardinal.runtime import Clock
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.health_adapters import ARGOCD, FLUX
+from kardinal.runtime import KeyMemory
 from kardinal_agent.health.argocd_application import APPLICATION, Application
 from kardinal_agent.health.detection import source_of
 from kardinal_agent.health.fields import text
 from kardinal_agent.health.flux_common import HELM_RELEASE, KUSTOMIZATION, commit_of
 from kardinal_agent.health.flux_helm_release import applier
 from kardinal_agent.health.namespaces import HealthNamespaces
-from kardinal_agent.health.verdict import Objects, Promotion
+from kardinal_agent.health.verdict import PromotionFacts, WatchedObjects
 
-__all__ = ["ARGOCD_REFRESH", "FLUX_REQUEST", "Refreshes", "Target", "targets"]
+__all__ = ["ARGOCD_REFRESH", "FLUX_REQUEST", "Refreshable", "Refreshes", "targets"]
 
 ARGOCD_REFRESH = "argocd.argoproj.io/refresh"
 FLUX_REQUEST = "reconcile.fluxcd.io/requestedAt"
@@ -41,21 +43,21 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """An object that is asked, and the annotation that asks it."""
+class Refreshable:
+    """An object to annotate, with the annotation."""
 
     resource: ResourceType
     key: Key
     annotation: str
 
 
-def targets(step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Target]:
-    """Return the objects to ask: none of a tool that has seen the commit; of Flux the source first."""
+def targets(step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Sequence[Refreshable]:
+    """Return the objects to annotate, for Flux the source first; none if the tool has read the commit already."""
     health = step.spec.health
-    if health.type == "argocd" and health.argocd is not None:
+    if health.type == ARGOCD.name and health.argocd is not None:
         found = objects.get(APPLICATION, health.argocd.namespace, health.argocd.name)
         return _application(found, promotion) if found is not None else ()
-    if health.type != "flux" or health.flux is None:
+    if health.type != FLUX.name or health.flux is None:
         return ()
     key: Key | None = Key(health.flux.namespace, health.flux.name)
     if health.flux.kind == HELM_RELEASE.kind:
@@ -65,43 +67,43 @@ def targets(step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequ
     return _kustomization(found, promotion) if found is not None else ()
 
 
-def _application(found: JsonObject, promotion: Promotion) -> Sequence[Target]:
+def _application(found: JsonObject, promotion: PromotionFacts) -> Sequence[Refreshable]:
     application = Application(found)
     own = [application.revisions[index : index + 1] for index in application.own_sources(promotion)]
     if application.is_skipped or not own or all(_contains(revision, promotion) for revision in own):
         return ()
-    return (Target(APPLICATION, key_of(found), ARGOCD_REFRESH),)
+    return (Refreshable(APPLICATION, key_of(found), ARGOCD_REFRESH),)
 
 
-def _contains(revision: Sequence[str], promotion: Promotion) -> bool:
+def _contains(revision: Sequence[str], promotion: PromotionFacts) -> bool:
     return any(promotion.contains(each) is True for each in revision if each)
 
 
-def _kustomization(found: JsonObject, promotion: Promotion) -> Sequence[Target]:
+def _kustomization(found: JsonObject, promotion: PromotionFacts) -> Sequence[Refreshable]:
     attempted = commit_of(text(found, "status", "lastAttemptedRevision"))
     source = source_of(found)
     if source is None or source.name is None or (attempted is not None and promotion.contains(attempted) is True):
         return ()
     return (
-        Target(source.kind, Key(source.namespace, source.name), FLUX_REQUEST),
-        Target(KUSTOMIZATION, key_of(found), FLUX_REQUEST),
+        Refreshable(source.kind, Key(source.namespace, source.name), FLUX_REQUEST),
+        Refreshable(KUSTOMIZATION, key_of(found), FLUX_REQUEST),
     )
 
 
 class Refreshes:
-    """The requests that one agent has decided on and has not made yet."""
+    """The refreshes that one agent has decided on and not made so far."""
 
-    def __init__(self, client: Client, namespaces: HealthNamespaces, *, clock: Clock) -> None:
+    def __init__(self, client: Client, namespaces: HealthNamespaces, *, clock: Clock, memory: KeyMemory) -> None:
         self._client = client
         self._namespaces = namespaces
         self._clock = clock
-        self._decided: set[Key] = set()
-        self._due: dict[Key, Sequence[Target]] = {}
+        self._decided = memory.set()
+        self._due: dict[Key, Sequence[Refreshable]] = memory.map()
 
-    async def decide(self, key: Key, wanted: Sequence[Target]) -> bool:
-        """Return whether objects are to be asked for a promotion; that is noted, and then `ask` does it.
+    async def decide(self, key: Key, wanted: Sequence[Refreshable]) -> bool:
+        """Return whether one of `wanted` may be annotated; the caller notes that in the status, and then calls `ask`.
 
-        What is not allowed is not asked for again by this process.
+        An object that may not be annotated is not tried again by this process.
         """
         if not wanted or key in self._decided:
             return key in self._due
@@ -112,7 +114,7 @@ class Refreshes:
         return bool(allowed)
 
     async def ask(self, key: Key) -> None:
-        """Write the annotations that are due; what fails is left at that."""
+        """Write the annotations that `decide` chose; a failed write is not repeated."""
         now = format_time(self._clock.now())
         for target in self._due.pop(key, ()):
             value = "normal" if target.annotation == ARGOCD_REFRESH else now
@@ -122,13 +124,8 @@ class Refreshes:
             except KubeError as error:
                 log.info("a tool was not asked to refresh", object=str(target.key), error=type(error).__name__)
 
-    def forget(self, key: Key) -> None:
-        """Drop what was decided for a promotion."""
-        self._decided.discard(key)
-        self._due.pop(key, None)
-
-    async def _may(self, target: Target, *, reader: str) -> bool:
-        """Return whether the namespace lets Pipelines of `reader` in, and the agent may write to the object."""
+    async def _may(self, target: Refreshable, *, reader: str) -> bool:
+        """Return whether the namespace admits Pipelines of `reader`, and the agent may patch the object."""
         if not self._namespaces.lets_in(target.key.namespace, reader=reader):
             return False
         attributes = {

@@ -1,10 +1,10 @@
-"""The health adapters of an agent by `health.type`: those built in, and those of other packages."""
+"""The code of the health adapters by `health.type`; each has a declaration in `promotion.api.health_adapters`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kardinal.steps.registry import AdapterDeclaration
+from kardinal.promotion.api.health_adapters import AdapterDeclaration
 from kardinal_agent.errors import ConfigurationError
 from kardinal_agent.health.argo_rollouts import ArgoRollouts
 from kardinal_agent.health.argocd import ArgoCD

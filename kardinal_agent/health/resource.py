@@ -12,9 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kardinal.api import PromotionStep
-from kardinal.api.health import HealthResource
-from kardinal.api.image import ImageReference
 from kardinal.objects import (
     CRON_JOB,
     DAEMON_SET,
@@ -25,16 +22,18 @@ from kardinal.objects import (
     ResourceType,
     controller_of,
 )
+from kardinal.objects.image_reference import ImageReference
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.health_adapters import RESOURCE, HealthResource
 from kardinal_agent.health.pods import judge_pods, pods_of
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
+from kardinal_agent.health.templates import container_images, quoted
+from kardinal_agent.health.verdict import Adapter, PromotionFacts, Verdict, Watched, WatchedObjects, progressing
 from kardinal_agent.health.workloads import (
     WORKLOADS,
     combined,
-    container_images,
     judge_workload,
     missing_workload,
     pod_spec,
-    quoted,
     runs_repository_of,
     title_of,
 )
@@ -43,29 +42,32 @@ __all__ = ["ResourceAdapter"]
 
 _ALL = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, CRON_JOB, JOB)
 _SHOWN = 8
-"""Candidates that are named where nothing is found."""
+"""The most workloads that a message names as candidates if none is found."""
 
 
 class ResourceAdapter(Adapter):
-    """Judges the workloads that `health.resource` means."""
+    """Judges the workloads that `health.resource` selects."""
 
-    name = "resource"
+    name = RESOURCE.name
 
     def watches(self, step: PromotionStep) -> Sequence[Watched]:
-        resource, namespace = _resource(step), _namespace(step)
+        resource = _resource(step)
+        namespace = _namespace(step)
         if names := _names(resource):
             kind = _kinds(resource)[0]
             return [Watched(kind=kind, namespace=namespace, name=name) for name in names]
         return [Watched(kind=kind, namespace=namespace, selector=resource.selector) for kind in _kinds(resource)]
 
-    def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
-        """Return the pods of what is not rolled out: they alone tell that an image cannot be pulled."""
+    def related(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Sequence[Watched]:
+        """Return the pods of workloads in a rollout: only pods report that an image cannot be pulled."""
         judged = _meant(step, promotion, objects)
         late = [each for each in judged if judge_workload(each, _concerning(each, promotion)).state != "healthy"]
         return [watched for each in late if (watched := pods_of(each)) is not None]
 
-    def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
-        resource, namespace, names = _resource(step), _namespace(step), _names(_resource(step))
+    def judge(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Verdict:
+        resource = _resource(step)
+        namespace = _namespace(step)
+        names = _names(_resource(step))
         workloads = _meant(step, promotion, objects)
         kind = _kinds(resource)[0]
         missing = [name for name in names if objects.get(kind, namespace, name) is None]
@@ -78,15 +80,18 @@ class ResourceAdapter(Adapter):
         return combined(verdicts)
 
 
-def _judged(workload: JsonObject, promotion: Promotion, objects: Objects, *, named: bool, alone: bool) -> Verdict:
+def _judged(
+    workload: JsonObject, promotion: PromotionFacts, objects: WatchedObjects, *, named: bool, alone: bool
+) -> Verdict:
     images = promotion.images if alone else _concerning(workload, promotion)
     verdict = judge_workload(workload, images, named=named)
     return judge_pods(workload, images, objects, named=named, otherwise=verdict)
 
 
-def _meant(step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[JsonObject]:
-    """Return the workloads that have to prove the promotion, those that are there."""
-    resource, namespace = _resource(step), _namespace(step)
+def _meant(step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Sequence[JsonObject]:
+    """Return the existing workloads that have to prove the promotion."""
+    resource = _resource(step)
+    namespace = _namespace(step)
     if names := _names(resource):
         found = (objects.get(_kinds(resource)[0], namespace, name) for name in names)
         return [each for each in found if each is not None]
@@ -109,8 +114,8 @@ def _of_cron_job(workload: JsonObject) -> bool:
     return workload["kind"] == JOB.kind and controller_of(workload, CRON_JOB) is not None
 
 
-def _concerning(workload: JsonObject, promotion: Promotion) -> Sequence[ImageReference]:
-    """Return the promoted images of which a workload runs some version."""
+def _concerning(workload: JsonObject, promotion: PromotionFacts) -> Sequence[ImageReference]:
+    """Return the promoted images of which the template of a workload has any version."""
     return [image for image in promotion.images if runs_repository_of(workload, image)]
 
 
@@ -126,7 +131,9 @@ def _not_run_by_any(image: ImageReference, workloads: Sequence[JsonObject], name
     return progressing(f"waits: {words}", details=f"waits: {words} ({listed})")
 
 
-def _nothing_found(resource: HealthResource, namespace: str, promotion: Promotion, objects: Objects) -> Verdict:
+def _nothing_found(
+    resource: HealthResource, namespace: str, promotion: PromotionFacts, objects: WatchedObjects
+) -> Verdict:
     candidates = [each for kind in _kinds(resource) for each in objects.list(kind, namespace)]
     if resource.selector:
         words = f"no workload of namespace {namespace} has the labels of health.resource.selector"

@@ -1,8 +1,8 @@
-"""Know which revisions of a repository contain which commits.
+"""Remember which revisions of a repository contain which commits.
 
-A GitOps tool says which revision it has applied; whether our commit is in it is asked of the mirror. The answer is a
-fact that never changes, so it is kept. That a revision is not known is no answer: it may be one that is fetched later,
-and the question is asked again, but not at every change of the object that named it.
+A GitOps tool reports the revision that it has applied; the mirror knows whether that revision contains our commit. Such
+an answer never changes, so it is kept. A revision that the mirror does not have may be fetched later, so the mirror is
+asked again, but not at every change of the object that reports the revision.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections import OrderedDict
 from datetime import timedelta
 from typing import NamedTuple
 
+from kardinal.clock import Clock
 from kardinal.git import Repository
-from kardinal.runtime import Clock
 
 __all__ = ["ASK_AGAIN", "Revisions"]
 
 ASK_AGAIN = timedelta(seconds=30)
-"""How long a revision that the repository does not have is not asked for again."""
+"""The interval between two questions for a revision that the repository does not have."""
 
 _KEPT = 2_000
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -36,21 +36,21 @@ class _Answer(NamedTuple):
 
 
 class Revisions:
-    """The answers so far, the oldest of which are forgotten."""
+    """The answers so far; the oldest are dropped beyond a bound."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._answers: OrderedDict[_Question, _Answer] = OrderedDict()
 
     def contains(self, repository: str, revision: str, commit: str) -> bool | None:
-        """Return whether `commit` is `revision` or before it, as far as is known."""
+        """Return whether `revision` is `commit` or a descendant of it; None if that is unknown so far."""
         if revision == commit:
             return True
         found = self._answers.get(_Question(repository, revision, commit))
         return found.contains if found is not None else None
 
     def is_due(self, repository: str, revision: str, commit: str) -> bool:
-        """Return whether it is worth asking the repository: text that is no id of a commit never is."""
+        """Return whether to ask the repository now; never for a text that is no id of a commit."""
         found = self._answers.get(_Question(repository, revision, commit))
         if found is None:
             return bool(_COMMIT.fullmatch(revision)) and revision != commit
@@ -59,7 +59,7 @@ class Revisions:
     async def ask(self, repository: Repository, url: str, *, branch: str, revision: str, commit: str) -> None:
         """Ask the repository, and keep its answer."""
         question = _Question(url, revision, commit)
-        # Noted before, so that a repository that cannot be read is not asked at every change either.
+        # Noted before the question, so that a repository that cannot be read is not asked at every change either.
         self._note(question, None)
         self._note(question, await repository.includes(branch, revision, commit))
 

@@ -1,11 +1,11 @@
-"""Judge several workloads as one: each that runs a promoted image runs the promoted version, and each image has one."""
+"""Judge several workloads together: each with a promoted image must run its promoted version, and each image is run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kardinal.api.image import ImageReference
 from kardinal.objects import CRON_JOB, JOB, JsonObject
+from kardinal.objects.image_reference import ImageReference
 from kardinal_agent.health.subject import Subject
 from kardinal_agent.health.verdict import Verdict
 from kardinal_agent.health.workloads import combined, judge_workload, runs_repository_of
@@ -16,10 +16,10 @@ __all__ = ["judge_workloads"]
 def judge_workloads(
     subject: Subject, found: Sequence[JsonObject | None], images: Sequence[ImageReference], *, delegated: bool = False
 ) -> Verdict | None:
-    """Return what the workloads lack that `subject` has applied; None where nothing is missing.
+    """Return the verdict on the workloads that `subject` has applied; None when they prove the promotion.
 
-    None in `found` is a workload that does not exist. Without images, every workload that runs on and on must be there.
-    `delegated`: whether a delivery controller runs what is promoted, and is judged for itself.
+    `found` has None for each workload that does not exist. Without images, every long-running workload must be healthy.
+    `delegated`: a delivery controller runs the promoted images, and has a verdict of its own.
     """
     workloads = [each for each in found if each is not None]
     if len(workloads) < len(found):

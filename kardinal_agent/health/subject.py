@@ -1,12 +1,12 @@
-"""Say what an object of a GitOps tool lets one conclude: in fixed words, and with what the object says."""
+"""Make verdicts on one object of a GitOps tool: in fixed words, and with the texts of the object as details."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from kardinal_agent.health.verdict import Promotion, Verdict
-from kardinal_agent.health.workloads import quoted
+from kardinal_agent.health.templates import quoted
+from kardinal_agent.health.verdict import PromotionFacts, Verdict
 
 __all__ = ["Subject", "short_commit"]
 
@@ -15,20 +15,20 @@ _COMMIT_DIGITS = 7
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The object that a verdict is about, as messages call it, and since when nothing has moved in it."""
+    """The object that a verdict is about: its name in messages, and the time of its last change."""
 
     title: str
     since: datetime | None = None
 
     def waits(self, words: str, *, says: str = "", negative: bool = False) -> Verdict:
-        """Return that it is not there yet: `words` say what is missing, `says` is the object's own text."""
+        """Return the verdict "progressing": `words` name the missing part, `says` is a text of the object."""
         message = f"waits for {self.title}: {words}"
         return Verdict(
             state="progressing", message=message, details=_with(message, says), since=self.since, negative=negative
         )
 
     def failed(self, reason: str, words: str, *, says: str = "", negative: bool = True) -> Verdict:
-        """Return that it will not get there by itself; `negative` where what runs is no longer healthy."""
+        """Return the verdict "failed"; `negative` if it also means that a Verified environment is unhealthy."""
         message = f"{self.title}: {words}"
         return Verdict(
             state="failed",
@@ -40,12 +40,12 @@ class Subject:
         )
 
     def proves(self, words: str) -> Verdict:
-        """Return the proof."""
+        """Return the verdict "healthy"."""
         return Verdict(state="healthy", message=f"{self.title} {words}")
 
 
-def short_commit(promotion: Promotion) -> str:
-    """Return what messages call the commit that landed."""
+def short_commit(promotion: PromotionFacts) -> str:
+    """Return the landed commit as messages write it: its first characters, or a phrase if it is unknown."""
     return f"commit {promotion.commit[:_COMMIT_DIGITS]}" if promotion.commit else "the commit of this promotion"
 
 

@@ -1,32 +1,32 @@
-"""The contract of a health adapter: what it looks at, what has to be proved, and its verdict.
+"""The contract of a health adapter: the objects that it watches, the promotion to prove, and its verdict.
 
-One rule stands above all adapters: healthy on the old version must never verify. An adapter therefore looks first for
-what was promoted and at the condition of things second, and it never assumes what it does not see.
+The first rule of all adapters: an environment that is healthy on the old version is never Verified. An adapter
+therefore first looks for the promoted version, then for its health, and treats missing information as no proof.
 
-An adapter is pure and keeps nothing: it says what is to be watched and judges what is there at one moment. How long a
-failure must last to count, and who may read what objects say, is decided outside (`kardinal_agent.health.checks`).
+An adapter is pure and keeps no state: it names the objects to watch, and judges them as they are at one moment. How
+long a failure must last to count, and who may read texts of objects, is decided in `kardinal_agent.health.checks`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
-from kardinal.api import PromotionStep
-from kardinal.api.bundle import Chart
-from kardinal.api.image import ImageReference
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
+from kardinal.objects.image_reference import ImageReference
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.bundle import Chart
 
 __all__ = [
-    "Absent",
     "Adapter",
-    "Objects",
-    "Promotion",
+    "MissingObject",
+    "PromotionFacts",
     "State",
     "Verdict",
     "Watched",
+    "WatchedObjects",
     "absent",
     "failed",
     "healthy",
@@ -37,8 +37,8 @@ State = Literal["progressing", "healthy", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
-    """An object that the Pipeline names and that does not exist; `field` is the one that names it."""
+class MissingObject:
+    """A missing object that the Pipeline names in `field`, such as `health.argocd.name`."""
 
     kind: ResourceType
     key: Key
@@ -49,90 +49,90 @@ class Absent:
 class Verdict:
     """The verdict on an environment at one moment.
 
-    `failed` is said only of an observation that judges the promoted revision or template, at the current generation,
-    with no operation running.
+    It is `failed` only if the observation is of the promoted revision or template, at the current generation, and no
+    operation is in progress.
     """
 
     state: State
     message: str
-    """One sentence in fixed words: the proof, or what is missing and who must act."""
+    """One sentence in fixed words: the proof, or the missing part and who must act."""
     details: str = ""
-    """The same sentence with what the objects say, for those who may read it."""
+    """The same sentence with texts of the objects, for authors who may read them."""
     reason: str = ""
-    """Of a failure, in CamelCase, such as ProgressDeadlineExceeded."""
+    """The reason of a failure in CamelCase, such as `ProgressDeadlineExceeded`."""
     since: datetime | None = None
-    """Since when nothing has moved, as the objects tell."""
+    """The time of the last change of the objects, by their own times."""
     negative: bool = False
-    """Whether an environment that was Verified is no longer what it was because of this."""
+    """Whether the verdict also makes a Verified environment unhealthy; a wait, for example for a sync, does not."""
     attempt: str = ""
-    """The attempt of a tool that tries again by itself: equal for attempts at the same."""
-    absent: Absent | None = None
-    """The object without which nothing is judged."""
+    """A text for the attempt of a tool that retries by itself; equal for attempts at the same revision."""
+    absent: MissingObject | None = None
+    """The missing object, if that is why no verdict is possible."""
 
     @property
     def needs_person(self) -> bool:
-        """Return whether it waits until a person acts, as its fixed words say (`a person must sync it`)."""
+        """Return whether a person must act, by its fixed words (`a person must sync it`)."""
         return self.state == "progressing" and "a person must" in self.message
 
 
 def healthy(message: str, *, details: str = "") -> Verdict:
-    """Return the verdict on what is proved."""
+    """Return the verdict on a proved environment."""
     return Verdict(state="healthy", message=message, details=details)
 
 
 def progressing(message: str, *, details: str = "", since: datetime | None = None, negative: bool = False) -> Verdict:
-    """Return the verdict on what is not proved yet."""
+    """Return the verdict on an environment that is not proved so far."""
     return Verdict(state="progressing", message=message, details=details, since=since, negative=negative)
 
 
 def absent(kind: ResourceType, key: Key, *, field: str) -> Verdict:
-    """Return the verdict on an object that is named and does not exist."""
+    """Return the verdict on a missing object that the Pipeline names in `field`."""
     return Verdict(
-        state="progressing", message=f"waits for {kind.kind} {key} to exist", absent=Absent(kind, key, field)
+        state="progressing", message=f"waits for {kind.kind} {key} to exist", absent=MissingObject(kind, key, field)
     )
 
 
 def failed(reason: str, message: str, *, details: str = "", since: datetime | None = None) -> Verdict:
-    """Return the verdict on what will not be proved unless something is done about it."""
+    """Return the verdict on an environment that will not be proved unless a person or a new commit changes it."""
     return Verdict(state="failed", message=message, details=details, reason=reason, since=since, negative=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promotion:
-    """A promotion as far as it has to be proved."""
+class PromotionFacts:
+    """The facts of a promotion that a health check has to prove: commit, images and charts."""
 
     images: Sequence[ImageReference]
     charts: Sequence[Chart]
     commit: str | None
-    """The commit that landed; None before it is known."""
+    """The landed commit; None before it is known."""
     repository: str
     """`git.url`."""
     branch: str
     path: str
     contains: Callable[[str], bool | None]
-    """Whether a revision contains the commit; None is not known yet, and the answer leads to another judgement."""
+    """Return whether a revision contains the commit; None if unknown so far, and the answer leads to another check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """Objects that an adapter looks at: one by its name, those with some labels, or all of a namespace."""
+    """Objects that an adapter watches: one by its name, those with some labels, or all of a namespace."""
 
     kind: ResourceType
     namespace: str
     name: str | None = None
     selector: Mapping[str, str] | None = field(default=None, hash=False)
     optional: bool = False
-    """Whether there is a verdict without them, where they cannot be read."""
+    """Whether a verdict is possible if they cannot be read."""
     names_only: bool = False
-    """Whether nothing but their names is looked at, and kept."""
+    """Whether only their names are read and kept."""
 
     @property
     def labels(self) -> Sequence[tuple[str, str]]:
-        """Return the labels of the selector in an order of their own."""
+        """Return the labels of the selector, sorted."""
         return sorted((self.selector or {}).items())
 
 
-class Objects:
+class WatchedObjects:
     """The watched objects at one moment, by kind."""
 
     __slots__ = ("_found",)
@@ -153,17 +153,19 @@ class Adapter(Protocol):
     """One way to prove an environment."""
 
     name: str
+    phases: Collection[str] = ()
+    """The known phases of the tool's object. Only a delegate needs them."""
     confirm_seconds: float = 0.0
-    """How long a healthy verdict must last to be believed, where a tool moves the parts of its answer one by one."""
+    """Seconds for which a healthy verdict must last, for a tool that writes the parts of its status one by one."""
 
     def watches(self, step: PromotionStep) -> Sequence[Watched]:
-        """Return what the adapter looks at, as far as the PromotionStep tells."""
+        """Return the objects that the PromotionStep names."""
         ...
 
-    def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
-        """Return what it looks at besides, as the objects seen so far tell; by default nothing."""
+    def related(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Sequence[Watched]:
+        """Return further objects that the ones read so far lead to. Defaults to none."""
         return ()
 
-    def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
-        """Return the verdict on the objects that are there, at once and without a request."""
+    def judge(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Verdict:
+        """Return the verdict on the given objects; makes no request and does not wait."""
         ...

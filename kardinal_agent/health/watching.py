@@ -1,7 +1,8 @@
-"""Watch the objects that promotions are judged by.
+"""Watch the objects by which promotions are judged.
 
-Watches are opened when a proof begins, follow what the adapter asks for, and are closed when the promotion ends: what
-an agent holds in memory and what it asks of the API server grow with the proofs under way, not with the cluster.
+Watches are opened at the first health check of a promotion, follow the adapter's list of objects, and are closed when
+the promotion ends. The memory of an agent and its requests therefore grow with the promotions in progress, and not with
+the size of the cluster.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from kardinal.objects import POD, JsonObject, Key, ResourceType
 from kardinal.objects.text import cut, printable
 from kardinal.runtime import Channel, DynamicInformers, Handle, Outage
 from kardinal_agent.health.pods import narrowed
-from kardinal_agent.health.verdict import Objects, Watched
+from kardinal_agent.health.verdict import Watched, WatchedObjects
 
-__all__ = ["HealthWatches", "Unreadable"]
+__all__ = ["HealthWatches", "ObjectUnreadable"]
 
 READ_SECONDS = 2.0
-"""Seconds of real time that a run waits for what it wants to see for the first time; later, it is run again."""
+"""Seconds of real time that a run waits for the first list of a new watch; if it takes longer, the key is run again."""
 
 _ERROR = 256
-"""Characters that are told of an error."""
+"""The most characters of an error that are shown."""
 
 
-class Unreadable(Exception):
-    """Something that is looked at cannot be read now; the message says what, and who must act."""
+class ObjectUnreadable(Exception):
+    """An object cannot be read now; the message names it, and who must act."""
 
 
 class HealthWatches:
@@ -41,13 +42,13 @@ class HealthWatches:
         self._reading: set[Key] = set()
 
     def watchers_in(self, namespace: str) -> Sequence[Key]:
-        """Return the promotions that look at something in a namespace."""
+        """Return the keys of the promotions with a watch in a namespace."""
         return [key for key, handles in self._open.items() if any(each.namespace == namespace for each in handles)]
 
-    async def read(self, key: Key, wanted: Iterable[Watched]) -> Objects:
-        """Return the objects that a promotion wants to see, which runs again when they change.
+    async def read(self, key: Key, wanted: Iterable[Watched]) -> WatchedObjects:
+        """Return the objects of `wanted`; from then on, the promotion is run again when one of them changes.
 
-        Raises `Unreadable` while some of them cannot be read and are not optional.
+        Raises `ObjectUnreadable` if an object that is not optional cannot be read now.
         """
         handles = self._open.setdefault(key, {})
         for watched in wanted:
@@ -59,19 +60,20 @@ class HealthWatches:
                 for watched in wanted:
                     await handles[watched].wait_read()
         except TimeoutError:
-            pass  # Whatever is read later leads to another run.
+            pass  # A list that arrives later leads to another run.
         finally:
             self._reading.discard(key)
         return self._objects({watched: handles[watched] for watched in wanted})
 
     def keep(self, key: Key, wanted: Iterable[Watched]) -> None:
-        """Look at nothing but `wanted` any more."""
-        handles, kept = self._open.get(key, {}), set(wanted)
+        """Stop the watches of a promotion except those of `wanted`."""
+        handles = self._open.get(key, {})
+        kept = set(wanted)
         for watched in [each for each in handles if each not in kept]:
             handles.pop(watched).close()
 
     def release(self, key: Key) -> None:
-        """Look at nothing for a promotion any more."""
+        """Stop all watches of a promotion."""
         for handle in self._open.pop(key, {}).values():
             handle.close()
 
@@ -87,32 +89,32 @@ class HealthWatches:
         )
 
     def _changed(self, key: Key) -> None:
-        # A run that is just reading sees it anyway.
+        # A run that is reading now sees the change anyway.
         if key not in self._reading:
             self._channel.push(key)
 
-    def _objects(self, handles: Mapping[Watched, Handle]) -> Objects:
+    def _objects(self, handles: Mapping[Watched, Handle]) -> WatchedObjects:
         found: dict[ResourceType, dict[str, JsonObject]] = {}
         for watched, handle in handles.items():
             if not watched.optional:
                 if handle.outage is not None:
-                    raise Unreadable(_said(watched, handle.outage, cluster=self._cluster))
+                    raise ObjectUnreadable(_said(watched, handle.outage, cluster=self._cluster))
                 if not handle.synced:
                     where = f" in cluster {self._cluster}" if self._cluster else ""
-                    raise Unreadable(f"waits for the first answer about {_place(watched)}{where}")
+                    raise ObjectUnreadable(f"waits for the first answer about {_place(watched)}{where}")
             of_kind = found.setdefault(watched.kind, {})
             of_kind.update((obj["metadata"]["uid"], obj) for obj in handle.list())
-        return Objects({kind: list(objects.values()) for kind, objects in found.items()})
+        return WatchedObjects({kind: list(objects.values()) for kind, objects in found.items()})
 
 
 def named(obj: JsonObject) -> JsonObject:
-    """Return the part of an object that names it."""
+    """Return an object with its kind, name and namespace only."""
     kept = ("name", "namespace", "uid", "resourceVersion")
     return {"metadata": {field: obj["metadata"][field] for field in kept if field in obj["metadata"]}}
 
 
 def _said(watched: Watched, outage: Outage, *, cluster: str | None) -> str:
-    """Return why something cannot be read; of another cluster, whose server its author chose, in fixed words."""
+    """Return why `watched` cannot be read. For another cluster in fixed words, because its author chose the server."""
     kind = f"{watched.kind.plural}.{watched.kind.group}".removesuffix(".")
     called, account = (f"cluster {cluster}", "its kubeconfig") if cluster else ("the cluster", "the agent")
     if isinstance(outage.error, NotFound):

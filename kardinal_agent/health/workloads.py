@@ -1,33 +1,33 @@
-"""Judge a workload by its status: whether all of it runs the promoted images now (pure).
+"""Judge a workload by its status: whether all of its pods run the promoted images now (pure).
 
-Every number in a status is about the generation that the controller of the kind has seen, so a status that looks
-complete right after a change is the old rollout's. The order of the questions is the guarantee: first the pod template
-(is it ours?), then the observed generation (is the status about it?), then the rollout.
+The numbers in a status are about the generation that the controller of the kind has observed, so a status that looks
+complete right after a change is that of the old rollout. The order of the checks is therefore fixed: first the pod
+template (has it the promoted images?), then the observed generation (is the status about that template?), then the
+rollout.
 
-Each answer comes in two forms: fixed words, which anybody may read, and what the object says, for those who may.
+Each verdict has two texts: one in fixed words, for every reader, and one with texts of the object, for permitted
+readers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from kardinal.api.image import ImageReference, ImageReferenceError
 from kardinal.objects import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, STATEFUL_SET, JsonObject, ResourceType, key_of
 from kardinal.objects.conditions import find_condition
-from kardinal.objects.text import cut, printable
+from kardinal.objects.image_reference import ImageReference
+from kardinal_agent.health.templates import container_images, quoted, wrong_image
 from kardinal_agent.health.verdict import Verdict, failed, healthy, progressing
 
 __all__ = [
     "WORKLOADS",
     "combined",
-    "container_images",
     "judge_workload",
     "missing_workload",
     "pod_spec",
-    "quoted",
     "runs_repository_of",
     "title_of",
 ]
@@ -35,18 +35,16 @@ __all__ = [
 WORKLOADS: Mapping[str, ResourceType] = {
     kind.kind: kind for kind in (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, JOB, CRON_JOB)
 }
-"""The kinds that run pods of a template, by name."""
+"""The kinds with a pod template, by name."""
 
 _SHOWN = 5
-_QUOTED = 256
-"""Characters of one text that are quoted from an object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shortfall:
-    """The reason why a workload is not healthy: in fixed words, and with what this one says.
+    """The reason why a workload is not healthy: in fixed words, and with texts of the workload.
 
-    `failure` is the reason of one that will not become healthy by itself.
+    `failure` is the CamelCase reason of a workload that will not become healthy by itself; empty for others.
     """
 
     words: str
@@ -59,9 +57,10 @@ class _Shortfall:
 def judge_workload(workload: JsonObject, images: Sequence[ImageReference], *, named: bool = True) -> Verdict:
     """Return the verdict on a workload that has to run all of `images`.
 
-    `named`: whether its name is known to everybody, and may stand in fixed words.
+    `named`: whether the Pipeline names the workload, so that its name may be part of the fixed words.
     """
-    title, called = title_of(workload), title_of(workload) if named else _anonymous(workload)
+    title = title_of(workload)
+    called = title_of(workload) if named else _anonymous(workload)
     short = _wrong_image(workload, images) or _unobserved(workload) or _ROLLOUTS[workload["kind"]](workload)
     if short is None:
         unproven = "is rolled out and available; no image of the Bundle proves which version it runs"
@@ -78,7 +77,7 @@ def judge_workload(workload: JsonObject, images: Sequence[ImageReference], *, na
 
 
 def combined(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict on all of several: what fails is said first, then what is missing; there is at least one."""
+    """Return the joined verdict of at least one: a failure has priority, then a workload in progress."""
     negative = any(each.negative for each in verdicts)
     for state in ("failed", "progressing"):
         if (worst := next((each for each in verdicts if each.state == state), None)) is not None:
@@ -94,7 +93,7 @@ def missing_workload(kind: ResourceType, namespace: str, name: str) -> Verdict:
 
 
 def title_of(workload: JsonObject) -> str:
-    """Return what messages call a workload."""
+    """Return the workload as messages write it: `Deployment team-a/web`, for example."""
     return f"{workload['kind']} {key_of(workload)}"
 
 
@@ -103,7 +102,7 @@ def _anonymous(workload: JsonObject) -> str:
 
 
 def pod_spec(workload: JsonObject) -> Mapping[str, Any]:
-    """Return the spec of the pods that a workload makes; empty where it has none."""
+    """Return the pod spec in the template of a workload; empty without one."""
     spec = workload.get("spec") or {}
     if workload["kind"] == CRON_JOB.kind:
         spec = (spec.get("jobTemplate") or {}).get("spec") or {}
@@ -112,48 +111,21 @@ def pod_spec(workload: JsonObject) -> Mapping[str, Any]:
 
 
 def runs_repository_of(workload: JsonObject, image: ImageReference) -> bool:
-    """Return whether the template of a workload runs any version of an image."""
+    """Return whether the template of a workload has any version of an image."""
     return any(
         reference is not None and image.same_repository(reference)
         for _, reference in container_images(pod_spec(workload))
     )
 
 
-def container_images(pod: Mapping[str, Any]) -> Iterable[tuple[str, ImageReference | None]]:
-    """Yield the text of every container's image, with the reference that it is, if it is one."""
-    for container in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ())):
-        text = str(container.get("image", ""))
-        try:
-            yield text, ImageReference.parse(text)
-        except ImageReferenceError:
-            yield text, None
-
-
-def quoted(text: str | None) -> str:
-    """Return what an object says, short and without characters that change how the rest is shown."""
-    return cut(printable(text or ""), _QUOTED)
-
-
 def _wrong_image(workload: JsonObject, images: Sequence[ImageReference]) -> _Shortfall | None:
-    running = list(container_images(pod_spec(workload)))
-    for image in images:
-        rivals = [(text, found) for text, found in running if found is not None and image.same_repository(found)]
-        stale = [text for text, found in rivals if not image.runs(found)]
-        if not rivals:
-            shown = ", ".join(quoted(text) for text, _ in running[:_SHOWN]) or "no image"
-        elif stale:
-            shown = quoted(stale[0])
-        else:
-            continue
-        return _Shortfall(
-            words="it does not run the promoted image yet", details=f"its pod template must run {image} and has {shown}"
-        )
-    return None
+    details = wrong_image(pod_spec(workload), images)
+    return _Shortfall(words="it does not run the promoted image yet", details=details) if details is not None else None
 
 
 def _unobserved(workload: JsonObject) -> _Shortfall | None:
     if workload["kind"] in (JOB.kind, CRON_JOB.kind):
-        return None  # Neither has an observed generation, nor a template whose change would be rolled out.
+        return None  # Jobs and CronJobs have no observed generation, and a change of their template is not rolled out.
     generation = workload["metadata"].get("generation", 0)
     observed = (workload.get("status") or {}).get("observedGeneration", 0)
     if observed < generation:
@@ -165,7 +137,8 @@ def _unobserved(workload: JsonObject) -> _Shortfall | None:
 
 
 def _deployment(workload: JsonObject) -> _Shortfall | None:
-    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    spec = workload.get("spec") or {}
+    status = workload.get("status") or {}
     available = find_condition(status, "Available") or {}
     negative = available.get("status") == "False"
     progress = find_condition(status, "Progressing") or {}
@@ -200,10 +173,12 @@ def _deployment(workload: JsonObject) -> _Shortfall | None:
 
 
 def _stateful_set(workload: JsonObject) -> _Shortfall | None:
-    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    spec = workload.get("spec") or {}
+    status = workload.get("status") or {}
     strategy = spec.get("updateStrategy") or {}
     partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
-    wanted, available = spec.get("replicas", 1), status.get("availableReplicas", 0)
+    wanted = spec.get("replicas", 1)
+    available = status.get("availableReplicas", 0)
     counts = _Counts(
         wanted=wanted,
         total=status.get("replicas", 0),
@@ -219,10 +194,12 @@ def _stateful_set(workload: JsonObject) -> _Shortfall | None:
 
 
 def _daemon_set(workload: JsonObject) -> _Shortfall | None:
-    spec, status = workload.get("spec") or {}, workload.get("status") or {}
-    wanted, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
+    spec = workload.get("spec") or {}
+    status = workload.get("status") or {}
+    wanted = status.get("desiredNumberScheduled", 0)
+    available = status.get("numberAvailable", 0)
     updated = status.get("updatedNumberScheduled", 0)
-    # It counts nodes: one with a pod of each version has been updated.
+    # A DaemonSet counts nodes; a node with a pod of each version counts as updated.
     counts = _Counts(wanted=wanted, total=updated, updated=updated, available=available)
     by_hand = (spec.get("updateStrategy") or {}).get("type") == "OnDelete"
     note = ", and the others are when their pods are deleted (updateStrategy OnDelete)" if by_hand else ""
@@ -230,7 +207,8 @@ def _daemon_set(workload: JsonObject) -> _Shortfall | None:
 
 
 def _job(workload: JsonObject) -> _Shortfall | None:
-    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    spec = workload.get("spec") or {}
+    status = workload.get("status") or {}
     ended = find_condition(status, "Failed") or {}
     if ended.get("status") == "True":
         words = "it has failed"
@@ -245,7 +223,7 @@ def _job(workload: JsonObject) -> _Shortfall | None:
 
 
 def _cron_job(_: JsonObject) -> _Shortfall | None:
-    """Ask for no more than the template: when it runs is its own business."""
+    """Return None: a CronJob is proved by its template, whenever it runs next."""
     return None
 
 
@@ -270,7 +248,7 @@ class _Counts:
     def shortfall(
         self, unit: str, *, note: str = "", since: datetime | None = None, negative: bool = False
     ) -> _Shortfall | None:
-        """Return what is missing; `note` says why not all are updated, where the workload itself holds that up."""
+        """Return the shortfall, or None; `note` explains an incomplete update that the workload itself delays."""
         if self.updated < self.wanted:
             words = f"not all of its {unit} are updated"
             details = f"{self.updated} of {self.wanted} {unit} are updated{note}"
@@ -286,7 +264,7 @@ class _Counts:
 
 
 def _moment(text: object) -> datetime | None:
-    """Return a moment of a status; None where it has none, or one that is none."""
+    """Return the time in a field of a status; None if it is missing or invalid."""
     try:
         moment = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:

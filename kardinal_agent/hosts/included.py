@@ -1,7 +1,8 @@
-"""The directories that environments take in from elsewhere in their repository: bases and components.
+"""The directories that environments include from elsewhere in their repository: bases and components of kustomizations.
 
-They are read as `kardinal plan` reads them, at the head of the branch: a pull request that changes what is taken in
-changes the environment's own directory, which counts anyway.
+They are read at the head of the environment's branch, by the same reader as `kardinal plan`. A pull request that
+changes the list of included directories changes a file in the environment's own directory, so it reaches the
+environment anyway.
 """
 
 from __future__ import annotations
@@ -9,28 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kardinal.api import Pipeline
+from kardinal.edits.kustomize.kustomization import FILE_NAMES
+from kardinal.edits.kustomize.reading import read_kustomization
 from kardinal.git import BranchNotFound, Repository
 from kardinal.objects import Key
-from kardinal.policy.binding import Place, clean_path, places_of
-from kardinal.steps.edit import EditError, Tree
-from kardinal.steps.kustomization import FILE_NAMES
-from kardinal.steps.kustomize.reading import read_kustomization
-from kardinal.steps.step_paths import below
+from kardinal.promotion.api import Pipeline
+from kardinal.promotion.policy.binding import Place, clean_path, places_of
+from kardinal.promotion.steps.step_paths import below
+from kardinal.tree.edit import EditError, Tree
 
 __all__ = ["Included", "IncludedDirectories"]
 
 _CONFIG_PATH = "path"
-"""The field of a step's config that names a kustomization below the environment's directory."""
+"""The field of a step's `config` with the path of a kustomization below the environment's directory."""
 
 
 _MAX_REPOSITORIES = 1_000
-"""Repositories that are remembered."""
+"""The most repositories that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Included:
-    """Directories of a branch that an environment takes in; `unknown`: there may be more, because one is unreadable."""
+    """The included directories of an environment; `unknown` if there may be more, because one was unreadable."""
 
     directories: tuple[str, ...] = ()
     unknown: bool = False
@@ -38,23 +39,24 @@ class Included:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The answer for one repository, with the tips and directories it was read of."""
+    """The included directories of one repository, with the branch heads and directories that they were read from."""
 
     of: object
     included: Mapping[Place, Included]
 
 
 class IncludedDirectories:
-    """The memory of one agent about what environments take in; it is read anew when a branch has moved."""
+    """The included directories that one agent has read; they are read again when a branch has moved."""
 
     def __init__(self) -> None:
         self._known: dict[Key, _Known] = {}
 
     async def of(self, key: Key, repository: Repository, pipelines: Sequence[Pipeline]) -> Mapping[Place, Included]:
-        """Return what every environment of the Pipelines of a repository takes in. Raises `GitError`."""
+        """Return the included directories of every environment of Pipelines on one repository. Raises `GitError`."""
         paths = {place: names for pipeline in pipelines for place, names in _kustomizations(pipeline)}
         tips = {branch: await _tip(repository, branch) for branch in sorted({place.branch for place in paths})}
-        known, asked = self._known.get(key), (tips, paths)
+        known = self._known.get(key)
+        asked = (tips, paths)
         if known is None or known.of != asked:
             included = {place: await _read(repository, tips[place.branch], names) for place, names in paths.items()}
             self._known.pop(key, None)
@@ -65,7 +67,7 @@ class IncludedDirectories:
 
 
 def _kustomizations(pipeline: Pipeline) -> Iterator[tuple[Place, tuple[str, ...]]]:
-    """Yield each environment with the directories in which a kustomization of its own may be."""
+    """Yield each environment with the directories in which its own kustomizations may be."""
     for place, environment in zip(places_of(pipeline), pipeline.spec.environments, strict=True):
         named = [(step.config or {}).get(_CONFIG_PATH) for step in environment.steps or ()]
         overlays = [below(place.path, name) for name in named if isinstance(name, str)]
@@ -86,7 +88,8 @@ async def _read(repository: Repository, commit: str | None, paths: Sequence[str]
 
 
 def _taken_in(tree: Tree, paths: Sequence[str]) -> Included:
-    directories, unknown = dict[str, None](), False
+    directories = dict[str, None]()
+    unknown = False
     for path in paths:
         try:
             there = any(tree.size(below(path, name)) is not None for name in FILE_NAMES)

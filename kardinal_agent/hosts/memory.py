@@ -1,9 +1,9 @@
-"""Remember what hosts were told lately, so that nothing is told twice: commit statuses, and texts of pull requests.
+"""Remember the recent writes to hosts, so that none is repeated: commit statuses, and texts of pull requests.
 
-Remembered as well is how often a merge was put off in a row: each time it is asked for later. And which proposal of a
-base is brought up to date now, where the host wants that before a merge.
+It also remembers how often a host has put off the merge of a promotion, since each further delay is longer, and which
+proposal of a base branch is being brought up to date, for hosts that demand that before a merge.
 
-It is a memory and no record: a process that starts asks the host what it has, and writes nothing that it has already.
+A restart loses nothing: a new process reads from the host which statuses and texts are there, and writes only others.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from datetime import timedelta
 
 import structlog
 
+from kardinal.clock import Clock
 from kardinal.objects import Key
-from kardinal.runtime import Backoff, Clock
+from kardinal.runtime import Backoff, KeyMemory
 from kardinal.runtime.retry import Failures
 from kardinal.scm import CommitStatus, PullRequests, StatusesFull
 
@@ -26,29 +27,31 @@ MAX_STATUSES = 10_000
 TEXT_INTERVAL = 60.0
 """Seconds between two writes of the text of one pull request."""
 TURN = 1800.0
-"""Seconds that a proposal has to be merged before another one of its base is brought up to date as well."""
+"""Seconds for which a proposal keeps its turn: then another proposal of the base may be brought up to date, too."""
 
 
 class HostMemory:
-    """The memory of one agent about its hosts."""
+    """The memory of one agent about its hosts: failures, written statuses and texts, and turns of proposals."""
 
-    def __init__(self, clock: Clock, *, backoff: Backoff) -> None:
+    def __init__(self, clock: Clock, *, backoff: Backoff, memory: KeyMemory) -> None:
         self._clock = clock
         self._put_off: Failures[Key] = Failures(backoff)
         self._statuses: OrderedDict[tuple[str, str, str], CommitStatus] = OrderedDict()
         self._full: OrderedDict[tuple[str, str, str], None] = OrderedDict()
-        self._texts: dict[Key, float] = {}
+        self._texts: dict[Key, float] = memory.map()
         self._turns: dict[tuple[str, str], tuple[Key, float]] = {}
+        memory.on_drop(self.end_turn)
+        memory.on_drop(self.forget_merge)
 
     def told(self, url: str, commit: str, status: CommitStatus) -> bool:
-        """Return whether the host is known to have a status, or to take no further one."""
+        """Return whether the commit is known to have the status, or to accept no further one."""
         key = (url, commit, status.context)
         return key in self._full or self._statuses.get(key) == status
 
     async def status(
         self, url: str, pull_requests: PullRequests, commit: str, status: CommitStatus, *, urgent: bool = True
     ) -> None:
-        """Have a commit of the repository `url` carry a status."""
+        """Write a status to a commit of the repository `url`, unless it is known to have it."""
         if self.told(url, commit, status):
             return
         key = (url, commit, status.context)
@@ -56,7 +59,7 @@ class HostMemory:
         try:
             await pull_requests.set_status(commit, status, urgent=urgent)
         except StatusesFull as error:
-            # No promotion depends on the statuses of a commit; the host holds a merge that does.
+            # A promotion does not depend on it: where a branch requires the status, the host refuses the merge.
             log.warning("a commit takes no further status", url=url, commit=commit, error=str(error))
             self._full[key] = None
         self._statuses[key] = status
@@ -71,21 +74,21 @@ class HostMemory:
         return timedelta(seconds=max(left, 0.0))
 
     def note_text(self, key: Key) -> None:
-        """Remember that the text of a promotion is written now."""
+        """Note that the text of a promotion's pull request is written now."""
         self._texts[key] = self._clock.monotonic()
 
     def merge_delay(self, key: Key) -> timedelta:
-        """Return how long to wait before a merge that the host has put off once more is asked for again."""
+        """Note that the host has put off a merge once more, and return the time until the next try."""
         return timedelta(seconds=self._put_off.next_delay(key))
 
     def forget_merge(self, key: Key) -> None:
-        """Begin anew to count how often the merge of a promotion is put off."""
+        """Reset the count of delays of a promotion's merge."""
         self._put_off.forget(key)
 
     def take_turn(self, base: tuple[str, str], key: Key) -> bool:
-        """Return whether a promotion is the one whose proposal is brought up to date now; it is from then on.
+        """Give a promotion the turn to be brought up to date if no other one has it; return whether it has the turn.
 
-        `base`: the URL of the repository and the branch.
+        `base` is the URL of the repository and the branch.
         """
         now = self._clock.monotonic()
         holder, since = self._turns.get(base, (key, now))
@@ -95,11 +98,5 @@ class HostMemory:
         return True
 
     def end_turn(self, key: Key) -> None:
-        """Let another proposal be brought up to date: that of this promotion is merged, or waits for something else."""
+        """End the turn of a promotion, whose proposal is merged or waits for another reason."""
         self._turns = {base: turn for base, turn in self._turns.items() if turn[0] != key}
-
-    def forget(self, key: Key) -> None:
-        """Drop what is known of a promotion that has ended."""
-        self.end_turn(key)
-        self._texts.pop(key, None)
-        self._put_off.forget(key)

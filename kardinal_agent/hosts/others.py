@@ -1,17 +1,18 @@
-"""Tell a host about the pull requests that no promotion has opened, for branches that require the status `kardinal`.
+"""Write commit statuses to pull requests of others, for branches that require the status `kardinal`.
 
-A pull request that reaches no environment gets success; one that does gets the answer of the gates of today, which the
-controller writes into the status of the Pipelines. The same holds for the commits that a merge queue tests. A commit is
-compared with every environment of the repository, on whatever branch: a pull request can be sent to another branch
-after its commit was told about.
+A pull request that reaches no environment gets `success`. A pull request that reaches environments gets the answer of
+their current gates, which the controller writes to the status of the Pipelines. The same applies to the commits that a
+merge queue tests. A commit is compared with every environment of the repository on every branch, because the base of a
+pull request can be changed after its commit has got a status.
 
-Strangers open pull requests from forks, so nothing is taken from their texts or the names of their branches, and the
-files of a commit decide, not those that a pull request shows at the moment. A commit that several pull requests propose
-gets one answer for all of them. A commit that is the head of a proposal of kardinal's is left to its promotion,
-whatever else it is the head of: a pull request that goes elsewhere could call it success.
+Strangers open pull requests from forks. The texts of a pull request and the names of its branches are therefore
+ignored, and the files of the commit decide, not the ones that the pull request shows at the moment. A commit that
+several pull requests propose gets one status for all of them. The head of one of kardinal's own proposals is left to
+its promotion even if it is the head of another pull request, too: otherwise that one, with a different base, could get
+it `success`.
 
-Work is bounded: a look does at most `WORK` requests besides its list, newest pull requests first, and what is told or
-known already costs none. Files that cannot be listed count as all files.
+The work is bounded: one look makes at most `WORK` requests besides its list, newest pull requests first; a status that
+is written or known already costs none. If the files of a commit cannot be listed, it counts as touching all files.
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ from typing import TypeVar
 
 import structlog
 
-from kardinal.api import Pipeline
-from kardinal.api.names import PROPOSALS
+from kardinal.clock import Clock
 from kardinal.objects import JsonObject, Key
 from kardinal.objects.naming import short_hash
-from kardinal.policy.binding import Place
-from kardinal.runtime import Clock
+from kardinal.promotion.api import Pipeline
+from kardinal.promotion.policy.binding import Place
 from kardinal.scm import (
     AccessDenied,
     CommitStatus,
@@ -40,24 +40,25 @@ from kardinal.scm import (
     PullRequestError,
     RateLimited,
 )
+from kardinal.tree.git_names import PROPOSALS
 from kardinal_agent.hosts.included import Included, IncludedDirectories
 from kardinal_agent.hosts.memory import HostMemory
-from kardinal_agent.hosts.statuses import Subject, statuses_of
+from kardinal_agent.hosts.statuses import EnvironmentSubject, statuses_of
 from kardinal_agent.hosts.touched import touched
 from kardinal_agent.remotes import Remote
 
 __all__ = ["Group", "OtherPullRequests", "StepHolds", "answers"]
 
 WORK = 100
-"""Requests of one look for files and statuses; a status is one, though it is read before it is written."""
+"""The most requests of one look for files and statuses; a status counts as one, though it is read before its write."""
 AGAIN = 60.0
-"""Seconds until more is done where a look was not enough, a commit had a failure, or a merge queue waits."""
+"""Seconds until the next look if this one left work, a commit had a failure, or a merge queue waits."""
 FAILURES = 3
-"""Failures of one commit after which its files count as all, and requests without an answer that end a look."""
+"""The failures of one commit after which it counts as touching all files; unanswered requests that end a look."""
 REFUSED = 3600.0
-"""Seconds for which a commit is left alone, or its files are not asked for, after that."""
+"""Seconds for which no more requests are made for such a commit, or for its files."""
 MAX_COMMITS = 20_000
-"""Commits that are remembered."""
+"""The most commits that are remembered."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _UNKNOWN = "the host does not list all changed files, so every environment counts"
@@ -66,14 +67,14 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 StepHolds = Callable[[JsonObject], Sequence[str]]
-"""Return what holds a promotion now."""
+"""Returns the reasons for which a promotion is held now; empty if it is not."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The Pipelines of one namespace on one repository that ask for statuses; `waiting` are PromotionSteps there."""
+    """The Pipelines of one namespace with `statusOnOthers` on one repository; `waiting` are their PromotionSteps."""
 
     repository: Key
     pipelines: Sequence[Pipeline]
@@ -82,7 +83,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
-    """A commit to tell something about, and the branches it goes to, each with the number of a pull request."""
+    """A commit that gets statuses, and the base branches of its pull requests, each with the number of one of them."""
 
     name: str
     bases: Mapping[str, int]
@@ -91,16 +92,16 @@ class _Commit:
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """The environments that a commit reaches on one branch; `shape` is of all that were compared."""
+    """The environments that a commit reaches, compared with one branch; `shape` is a hash of the compared places."""
 
     shape: str
-    subjects: tuple[Subject, ...]
+    subjects: tuple[EnvironmentSubject, ...]
     unknown: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """Failures of one commit, and when it is looked at again; `listing`: its files could not be listed."""
+    """The failures of one commit, and the time of the next try; `listing` if its files could not be listed."""
 
     until: float
     count: int
@@ -109,9 +110,9 @@ class _Failed:
 
 @dataclass(slots=True)
 class _Look:
-    """One look: where, at what, what it has done, and whether something is left.
+    """One look at a repository, with its remaining budget of requests.
 
-    `branches`: those of the environments. `shape`: of all that commits are compared with.
+    `branches` are those of the environments. `shape` is a hash of the places that commits are compared with.
     """
 
     remote: Remote
@@ -124,7 +125,7 @@ class _Look:
     more: bool = False
 
     def may_work(self) -> bool:
-        """Take one request of the budget; where none is left, something is."""
+        """Take one request from the budget and return True; without budget, note that work is left."""
         self.more = self.more or self.work >= WORK
         self.work += 1
         return self.work <= WORK
@@ -142,9 +143,9 @@ class OtherPullRequests:
         self._failed: OrderedDict[tuple[Key, str], _Failed] = OrderedDict()
 
     async def tell(self, remote: Remote, group: Group, heads: Sequence[OpenHead]) -> bool:
-        """Bring statuses up to date; return whether another look is worth it in `AGAIN` seconds.
+        """Write the missing statuses; return whether another look is needed in `AGAIN` seconds.
 
-        Nothing is told while the gates of a Pipeline have not answered since it changed.
+        No status is written until the gates of every Pipeline have been asked since its last change.
         """
         held = answers(group.pipelines, now=self._clock.now())
         if held is None:
@@ -162,23 +163,25 @@ class OtherPullRequests:
             await self._tell_one(look, commit, {**held, **promoted})
         return look.more or bool(queue)
 
-    def _promoted(self, group: Group, queued: set[tuple[str, int]]) -> Mapping[Subject, Sequence[str]]:
-        """Return the answer for environments whose own proposal is in the queue: that of its promotion."""
+    def _promoted(self, group: Group, queued: set[tuple[str, int]]) -> Mapping[EnvironmentSubject, Sequence[str]]:
+        """Return the environments whose own proposal is in the merge queue, with the holds of its promotion."""
         found = {}
         for step in group.waiting:
-            spec, noted = step["spec"], step["status"].get("pullRequest") or {}
+            spec = step["spec"]
+            noted = step["status"].get("pullRequest") or {}
             if (spec["git"].get("branch"), noted.get("number")) in queued:
-                found[Subject(spec["pipeline"], spec["environment"])] = self._holds(step)
+                found[EnvironmentSubject(spec["pipeline"], spec["environment"])] = self._holds(step)
         return found
 
-    async def _tell_one(self, look: _Look, commit: _Commit, held: Mapping[Subject, Sequence[str]]) -> None:
+    async def _tell_one(self, look: _Look, commit: _Commit, held: Mapping[EnvironmentSubject, Sequence[str]]) -> None:
         failed = self._failed.get((look.repository, commit.name))
         waits = failed is not None and failed.until > self._clock.monotonic()
         given_up = waits and failed is not None and failed.listing and failed.count >= FAILURES
         if waits and not given_up:
             look.more = True
             return
-        listing, before = True, look.work
+        listing = True
+        before = look.work
         try:
             reached = await self._reached(look, commit, given_up=given_up)
             listing = False
@@ -195,14 +198,15 @@ class OtherPullRequests:
 
     async def _write(self, look: _Look, commit: str, statuses: Sequence[CommitStatus]) -> None:
         url = look.remote.repository.url
-        # The one that branches require is the last of them, and the first to be right.
+        # The last status is the aggregate that branches require: it is written first.
         for status in reversed(statuses):
             if not self._memory.told(url, commit, status) and look.may_work():
                 await self._memory.status(url, look.remote.proposals, commit, status, urgent=False)
 
     async def _reached(self, look: _Look, commit: _Commit, *, given_up: bool) -> _Reached | None:
-        """Return the environments that a commit reaches; None when the look is over."""
-        subjects, unknown = dict[Subject, None](), False
+        """Return the environments that a commit reaches; None if the budget of the look is used up."""
+        subjects = dict[EnvironmentSubject, None]()
+        unknown = False
         for base, number in _compared_with(look, commit).items():
             key = (look.repository, commit.name, base)
             reached = self._files.get(key)
@@ -220,7 +224,7 @@ class OtherPullRequests:
         return _Reached(look.shape, tuple(subjects), unknown)
 
     def _note_failure(self, look: _Look, commit: str, error: PullRequestError, *, listing: bool) -> None:
-        """Leave a commit alone for a while; raise what is about the credential or the host."""
+        """Note a failure of a commit; raise the error if it is about the credential or the host."""
         status = getattr(error, "status", None)
         look.silent += isinstance(error, HostUnavailable) and status is None
         key = (look.repository, commit)
@@ -238,9 +242,9 @@ class OtherPullRequests:
             raise error
 
 
-def answers(pipelines: Iterable[Pipeline], *, now: datetime) -> dict[Subject, Sequence[str]] | None:
-    """Return what holds changes to each environment that is held; None while it is not known of all Pipelines."""
-    found: dict[Subject, Sequence[str]] = {}
+def answers(pipelines: Iterable[Pipeline], *, now: datetime) -> dict[EnvironmentSubject, Sequence[str]] | None:
+    """Return the reasons by held environment; None until the gates of all Pipelines have been asked."""
+    found: dict[EnvironmentSubject, Sequence[str]] = {}
     for pipeline in pipelines:
         answer = pipeline.status.other_changes
         if answer is None or answer.observed_generation != pipeline.metadata.generation:
@@ -248,12 +252,12 @@ def answers(pipelines: Iterable[Pipeline], *, now: datetime) -> dict[Subject, Se
         if answer.until is not None and answer.until <= now:
             return None
         for one in answer.held:
-            found[Subject(pipeline.metadata.name, one.environment)] = (f"{one.environment}: {one.reason}",)
+            found[EnvironmentSubject(pipeline.metadata.name, one.environment)] = (f"{one.environment}: {one.reason}",)
     return found
 
 
 def _proposed(heads: Sequence[OpenHead]) -> Iterator[_Commit]:
-    """Yield the heads of pull requests, newest first, with all the branches that each is to be merged into."""
+    """Yield the heads of pull requests, newest first, each with all of its base branches."""
     bases: dict[str, dict[str, int]] = {}
     for head in sorted(heads, key=lambda one: one.number, reverse=True):
         bases.setdefault(head.commit, {}).setdefault(head.base, head.number)
@@ -261,16 +265,16 @@ def _proposed(heads: Sequence[OpenHead]) -> Iterator[_Commit]:
 
 
 def _in_queue(queue: Sequence[MergeGroup], heads: Sequence[OpenHead]) -> Iterator[_Commit]:
-    """Yield the commits that merge queues test; one that is the head of a pull request is told as such."""
+    """Yield the commits that merge queues test, except those that are the head of a pull request as well."""
     proposed = {head.commit for head in heads}
     return (_Commit(one.commit, {one.base: one.number}, one) for one in queue if one.commit not in proposed)
 
 
 def _compared_with(look: _Look, commit: _Commit) -> Mapping[str, int]:
-    """Return the branches from which the files of a commit are listed, each with the number of a pull request.
+    """Return the branches with which a commit is compared, each with the number of a pull request.
 
-    To the branches that it goes to come those of the environments where it goes elsewhere: what that branch already
-    has of changes to an environment would come along if the pull request were sent there.
+    These are its base branches and, if one of them is not the branch of an environment, the branches of all
+    environments: when the pull request is sent there later, it brings along all changes of its present base.
     """
     strange = [number for base, number in commit.bases.items() if base not in look.branches]
     if not strange or not look.remote.capabilities.compares_branches:
@@ -279,12 +283,12 @@ def _compared_with(look: _Look, commit: _Commit) -> Mapping[str, int]:
 
 
 def _compared(look: _Look, files: Sequence[str] | None) -> _Reached:
-    subjects = (Subject(place.pipeline, place.environment) for place in touched(look.places, files))
+    subjects = (EnvironmentSubject(place.pipeline, place.environment) for place in touched(look.places, files))
     return _Reached(look.shape, tuple(subjects), files is None)
 
 
 def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:
-    """Keep a value, and forget the oldest beyond `MAX_COMMITS`."""
+    """Keep a value, and drop the oldest ones beyond `MAX_COMMITS`."""
     kept.pop(key, None)
     kept[key] = value
     while len(kept) > MAX_COMMITS:

@@ -1,11 +1,11 @@
-"""Look at the open pull requests of a repository: for merges that no delivery told of, and to tell about the others.
+"""Poll the open pull requests of a repository: for merges without a delivery, and for the statuses of others.
 
 One list for each repository serves all promotions that wait there, and all Pipelines of the namespace with
-`git.statusOnOthers`. A promotion is run again when its pull request is no longer open, when its head or its base has
-moved since the list before, and at its first list; nothing of a list is believed beyond that.
-Where nothing waits and no Pipeline asks for statuses, nothing is asked.
+`git.statusOnOthers`. A promotion is run again at the first list, when its pull request is no longer open, and when its
+head or its base has moved since the list before. The list only wakes promotions; each asks the host for itself. Without
+a waiting promotion and a Pipeline with statuses, no request is made.
 
-The regular look is made up of what deliveries miss. One for the sake of others is due as well when one of their
+The regular look finds changes whose delivery was lost. For pull requests of others a look is also due when one of the
 Pipelines changes, is woken, or gets another answer of its gates, at most every `PAUSE` seconds.
 """
 
@@ -20,16 +20,17 @@ from datetime import timedelta
 import structlog
 from pydantic import ValidationError
 
-from kardinal.api import Pipeline, PromotionStep
-from kardinal.api.base import SecretReference
-from kardinal.api.repository_url import InvalidRepositoryURL, repository_key
+from kardinal.clock import Clock
 from kardinal.git import BranchNotFound
 from kardinal.objects import JsonObject, Key
+from kardinal.objects.capabilities import Capabilities
 from kardinal.objects.naming import short_hash
-from kardinal.runtime import Channel, Clock, EventRecorder, Informer, Result, Source, Watch
+from kardinal.promotion.api import Pipeline, PromotionStep
+from kardinal.promotion.api.base import SecretReference
+from kardinal.runtime import Channel, EventRecorder, Informer, Result, Source, Watch
 from kardinal.runtime.predicates import either, generation_changed, status_changed
 from kardinal.scm import OpenHead
-from kardinal.steps.capabilities import Capabilities
+from kardinal.tree.repository_url import InvalidRepositoryURL, repository_key
 from kardinal_agent.errors import Failure, classified
 from kardinal_agent.hosts.others import AGAIN, Group, OtherPullRequests, answers
 from kardinal_agent.pipeline_steps import steps_of
@@ -38,7 +39,7 @@ from kardinal_agent.remotes import Queued, Remote, Remotes
 __all__ = ["HostPoll"]
 
 POLL_DEADLINE = 100.0
-"""Seconds of real time after which a look is given up; the next one is due as usual."""
+"""Seconds of real time after which a look is given up; the next look is due as usual."""
 PAUSE = 15.0
 """Seconds between two looks at one repository, however often a Pipeline is woken."""
 
@@ -46,14 +47,14 @@ _BY_REPOSITORY = "repository of an open pull request"
 _ASKING = "repository of a Pipeline with statuses on others"
 
 Mark = tuple[str | None, str | None]
-"""The head of a pull request and the head of its base; None for what is not there."""
+"""The head of a pull request and the head of its base; None for a missing one."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """The last look at a repository: when, what asked for it, and how long it is good for, if not for ever."""
+    """The last look at a repository: its time, its cause, and how long it counts; None for ever."""
 
     at: float
     asked: str
@@ -61,9 +62,9 @@ class _Looked:
 
 
 class HostPoll:
-    """The looks of one agent, a reconciler of repositories; `providers` are the abilities of those with a host to ask.
+    """The reconciler of repositories of one agent. `providers` are the capabilities of providers with a host.
 
-    Without an `interval` only what is woken is looked at.
+    Without an `interval` there is no regular look: only woken repositories are polled.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class HostPoll:
         pipelines.index(_ASKING, lambda pipeline: map(str, self._repository_of_pipeline(pipeline)))
 
     def sources(self) -> Sequence[Source]:
-        """Return what begins a look: a promotion that waits for a merge, and a Pipeline that asks for statuses."""
+        """Return the sources of keys: promotions that wait for a merge, and Pipelines with `statusOnOthers`."""
         waits = status_changed("state") & either(lambda step: bool(list(self._repository_of_step(step))))
         asks = generation_changed | status_changed("wokenAt", "otherChanges")
         return (
@@ -108,18 +109,21 @@ class HostPoll:
     async def reconcile(self, key: Key) -> Result:
         now = self._clock.monotonic()
         self._forget(key, now)
-        waiting, group = self._steps.by_index(_BY_REPOSITORY, str(key)), self._group(key)
+        waiting = self._steps.by_index(_BY_REPOSITORY, str(key))
+        group = self._group(key)
         if not waiting or self._interval is None:
             self._marks.pop(key, None)
         if not group.pipelines and (not waiting or self._interval is None):
             return Result()
-        asked, looked = _asked(group), self._looked.get(key)
+        asked = _asked(group)
+        looked = self._looked.get(key)
         due = now if looked is None else _due(looked, asked)
         if due is None:
             return Result()
         if due > now:
             return Result(requeue_after=timedelta(seconds=due - now))
-        more, failure = False, None
+        more = False
+        failure = None
         try:
             async with asyncio.timeout(POLL_DEADLINE):
                 more = await self._look(key, waiting, group)
@@ -148,7 +152,7 @@ class HostPoll:
             remote.release()
 
     async def _listed(self, steps: Sequence[PromotionStep]) -> tuple[Remote, Sequence[OpenHead]]:
-        """Open the repository and list it with the first credential that is good for both."""
+        """Open the repository and list its pull requests, with the first credential that permits both."""
         first: Exception | None = None
         by_secret: dict[SecretReference | None, PromotionStep] = {}
         for step in steps:
@@ -176,9 +180,11 @@ class HostPoll:
     ) -> None:
         commits = {head.number: head.commit for head in heads}
         bases = {branch: await _head(remote, branch) for branch in {step.spec.git.branch for step in steps}}
-        before, self._marks[key] = self._marks.get(key, {}), {}
+        before = self._marks.get(key, {})
+        self._marks[key] = {}
         for step in steps:
-            name, noted = Key(step.metadata.namespace, step.metadata.name), step.status.pull_request
+            name = Key(step.metadata.namespace, step.metadata.name)
+            noted = step.status.pull_request
             if noted is None:
                 continue
             mark = self._marks[key][name] = (commits.get(noted.number), bases[step.spec.git.branch])
@@ -186,9 +192,9 @@ class HostPoll:
                 self._merges.push(name)
 
     def _group(self, key: Key) -> Group:
-        """Return the Pipelines that ask for statuses, if they are this agent's to serve and their gates have answered.
+        """Return the Pipelines with `statusOnOthers` that this agent serves, if their gates have been asked.
 
-        Only one agent may answer for them all, or two would contradict each other.
+        One agent serves all Pipelines of a group, because two agents would write contradicting statuses.
         """
         found = []
         for raw in sorted(self._pipelines.by_index(_ASKING, str(key)), key=lambda one: str(one["metadata"]["name"])):
@@ -201,7 +207,7 @@ class HostPoll:
         return Group(key, found, self._steps.by_index(_BY_REPOSITORY, str(key)))
 
     def _tell(self, key: Key, group: Group, failure: Failure | None) -> None:
-        """Say once on the Pipelines why their statuses cannot be written."""
+        """Write one Event to each Pipeline about a failure to write statuses; a repeated failure writes none."""
         message = failure.message if failure is not None and not failure.passing else ""
         if message and self._told.get(key) != message:
             for pipeline in group.pipelines:
@@ -214,7 +220,7 @@ class HostPoll:
             self._told[key] = message
 
     def _forget(self, key: Key, now: float) -> None:
-        """Drop what is known of repositories that were not asked about since their next look was due."""
+        """Drop repositories whose next look was due and was not asked for."""
         if len(self._looked) > 2 * len(self._marks) + 64:
             self._looked = {
                 known: looked
@@ -245,7 +251,7 @@ class HostPoll:
 
 
 def _asked(group: Group) -> str:
-    """Return what a look was asked for by: another value asks for another look."""
+    """Return the cause of a look as a text; a different text makes another look due."""
     return repr(
         [
             (one.metadata.uid, one.metadata.generation, one.status.woken_at, one.status.other_changes)
@@ -255,7 +261,7 @@ def _asked(group: Group) -> str:
 
 
 def _due(looked: _Looked, asked: str) -> float | None:
-    """Return when the next look is due; None when nothing but a change asks for one."""
+    """Return the monotonic time of the next look; None if only a change makes one due."""
     regular = None if looked.interval is None else looked.at + looked.interval
     return regular if looked.asked == asked else _shorter(regular, looked.at + PAUSE)
 

@@ -1,6 +1,7 @@
-"""The commit statuses of a pull request: what its gates say, where the host can hold a merge by it (pure).
+"""The commit statuses of a pull request, with the answers of its gates; a host can refuse a merge by them (pure).
 
-`kardinal/<pipeline>/<environment>` is one environment, `kardinal` all that a pull request touches: the one to require.
+`kardinal/<pipeline>/<environment>` is about one environment, such as `kardinal/my-app/prod`. `kardinal` is about all
+environments that the pull request touches, and is the status that a protected branch should require.
 """
 
 from __future__ import annotations
@@ -11,27 +12,27 @@ from typing import NamedTuple
 from kardinal.objects.text import cut
 from kardinal.scm import CommitStatus
 
-__all__ = ["AGGREGATE", "Subject", "statuses_of"]
+__all__ = ["AGGREGATE", "EnvironmentSubject", "statuses_of"]
 
 AGGREGATE = "kardinal"
 DESCRIPTION_LIMIT = 140
-"""Characters that every host takes."""
+"""The most characters of a description that every host accepts."""
 SINGLE_LIMIT = 8
-"""Environments with a status of their own; a pull request of a stranger may touch them all."""
+"""The most environments with a status of their own; a pull request of a stranger may touch every environment."""
 
 
-class Subject(NamedTuple):
+class EnvironmentSubject(NamedTuple):
     """One environment of one Pipeline."""
 
     pipeline: str
     environment: str
 
 
-def statuses_of(holds: Mapping[Subject, Sequence[str]], *, unknown: str = "") -> list[CommitStatus]:
-    """Return the statuses of a pull request that touches environments, each with what holds it.
+def statuses_of(holds: Mapping[EnvironmentSubject, Sequence[str]], *, unknown: str = "") -> list[CommitStatus]:
+    """Return the statuses of a pull request; `holds` has the reasons for each environment that it touches.
 
-    Without an environment only the aggregate is there, and it is success. `unknown` says why a pull request counts as
-    touching all of them.
+    Without an environment there is only the aggregate status, with success. `unknown` is the reason for which a pull
+    request counts as touching all environments; empty if it is known which ones it touches.
     """
     single = [
         _status(f"{AGGREGATE}/{pipeline}/{environment}", reasons, opened=f"every gate of {environment} is open")

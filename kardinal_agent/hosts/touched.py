@@ -1,15 +1,14 @@
 """Decide which environments a change to a repository reaches (pure).
 
-The branch that a pull request is to be merged into does not count: its author can change it at any time, while the
-status of the commit stays. Names of files and branches come from that author, a stranger perhaps. They are compared and
-nothing else, in time and memory that their length does not drive.
+The base of the pull request is ignored: its author can change it at any time, while the status of the commit stays. The
+names of files come from that author, who may be a stranger; they are only compared, in time linear in their length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kardinal.policy.binding import Place
+from kardinal.promotion.policy.binding import Place
 from kardinal_agent.hosts.included import Included
 
 __all__ = ["touched"]
@@ -18,17 +17,18 @@ _ROOT = "."
 
 
 def touched(places: Mapping[Place, Included], files: Sequence[str] | None) -> list[Place]:
-    """Return the environments that a change of `files` reaches; `places` says what each takes in.
+    """Return the environments that a change of `files` reaches; `places` has the included directories of each.
 
-    An environment is reached by a file in its directory or one that it takes in, or in the place of such a directory
-    or of one above it. Files that are not known reach every environment, and so does any file one that is the whole
-    branch, or that may take in anything.
+    A file reaches an environment if it is in the environment's directory or in an included one, or if it has the path
+    of such a directory or of a parent of it. Unknown files (None) reach every environment. Every file reaches an
+    environment that is a whole branch, or whose included directories are unknown.
     """
     if files is None:
         return [*places]
     directories = {place: (place.path, *included.directories) for place, included in places.items()}
     depth = max((path.count("/") + 1 for each in directories.values() for path in each), default=0)
-    names, below = set[str](), set[str]()
+    names = set[str]()
+    below = set[str]()
     for file in files:
         segments = file.split("/", depth)[: depth + 1]
         if len(segments) <= depth:

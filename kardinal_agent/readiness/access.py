@@ -1,8 +1,9 @@
-"""Ask the API of a host, before the first promotion needs it, whether a credential may do what a Pipeline asks for.
+"""Ask the API of a host whether a credential has the rights that a Pipeline needs, before its first promotion.
 
-Only what the environments need is asked, in at most `_BRANCHES` + 8 requests: an environment without a pull request
-needs to push to its branch, one with `pr` needs pull requests, a way to merge them and a branch that lets it merge.
-Where nothing but Git is needed, an API that refuses the credential is no problem: what Git may do is looked at by Git.
+Only the rights that the environments need are asked for, in at most `_BRANCHES` + 8 requests. An environment without a
+pull request needs to push to its branch. An environment with `pr` needs pull requests, a permitted merge method, and a
+branch that accepts the merge. If the environments need Git alone, an API that refuses the credential is no problem: the
+rights to push are then tried with Git.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kardinal.api import PromotionStep
 from kardinal.objects.errors import KardinalError
-from kardinal.scm import Access, HostError, Need, PullRequests
-from kardinal.steps.declaration import PlannedStep, Role
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.steps.declaration import PlannedStep, Role
+from kardinal.scm import HostAccess, HostError, Need, PullRequests
 from kardinal_agent.readiness.check import Promotions
 from kardinal_agent.remotes import Remote
 
 __all__ = ["AccessProblem", "check_access"]
 
 _BRANCHES: Final = 8
-"""Branches that are asked about; the others of a Pipeline are mostly protected by the same rule."""
+"""The most branches that are asked about; further branches of a Pipeline are mostly protected by the same rule."""
 
 
 class AccessProblem(KardinalError):
-    """Something that the host will not let promotions do: `reason` of the first, the messages of all."""
+    """Rights that promotions lack at the host: the `reason` of the first problem, with the messages of all."""
 
     def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
         super().__init__("; ".join(message for _, message in problems))
@@ -36,7 +37,10 @@ class AccessProblem(KardinalError):
 
 
 async def check_access(remote: Remote, promotions: Promotions, *, statuses: bool) -> None:
-    """Raise everything that the API says against these promotions; `statuses`: others' pull requests get them, too."""
+    """Raise `AccessProblem` with every missing right.
+
+    `statuses`: whether commit statuses are written to pull requests of others, too.
+    """
     pulls = remote.pull_requests
     if pulls is None or remote.capabilities.local:
         return
@@ -44,6 +48,9 @@ async def check_access(remote: Remote, promotions: Promotions, *, statuses: bool
     needs: list[Need] = ["pull-requests"] if proposes else []
     if remote.capabilities.statuses and (proposes or statuses):
         needs.append("statuses")
+    asked = promotions[0][0].spec.git.pull_request if proposes else None
+    if asked is not None and asked.team_reviewers:
+        needs.append("teams")
     try:
         access = await pulls.access(needs)
         problems = list(_problems(access, promotions, proposes=proposes))
@@ -57,7 +64,7 @@ async def check_access(remote: Remote, promotions: Promotions, *, statuses: bool
         raise AccessProblem(problems)
 
 
-def _problems(access: Access, promotions: Promotions, *, proposes: bool) -> Iterator[tuple[str, str]]:
+def _problems(access: HostAccess, promotions: Promotions, *, proposes: bool) -> Iterator[tuple[str, str]]:
     git = promotions[0][0].spec.git
     if access.archived:
         yield "RepositoryArchived", f"git.url: {git.url} is archived: unarchive it, or name another repository"
@@ -71,7 +78,8 @@ def _problems(access: Access, promotions: Promotions, *, proposes: bool) -> Iter
         )
     if access.lacks:
         yield "PermissionMissing", f"git.secretRef: the token lacks {', '.join(access.lacks)}: give it that"
-    method, merges = git.merge_method, any(_has(sequence, Role.MERGE) for _, sequence in promotions)
+    method = git.merge_method
+    merges = any(_has(sequence, Role.MERGE) for _, sequence in promotions)
     if merges and method is not None and access.merge_methods and method not in access.merge_methods:
         allowed = ", ".join(sorted(access.merge_methods))
         yield (
@@ -102,7 +110,7 @@ def _protected(branch: str, environment: str, right: str, otherwise: str) -> tup
 
 
 def _branches(promotions: Iterator[tuple[PromotionStep, Sequence[PlannedStep]]]) -> dict[str, str]:
-    """Return the target branches, each with the first environment that has it."""
+    """Return the target branches, each with the first environment that is written to it."""
     found: dict[str, str] = {}
     for step, _ in promotions:
         found.setdefault(step.spec.target_branch, step.spec.environment)

@@ -1,9 +1,9 @@
-"""Say on each Pipeline whether the agent that serves it can promote to its repository.
+"""Write a condition to each Pipeline: whether the agent that serves it can promote to its repository.
 
-The condition is `RepositoryReady`, of the agent of a shard `RepositoryReady-<shard>`. A repository is looked at when
-its Pipeline changes, after a promotion has failed, and when a promotion finds that its Secret has changed. A repository
-that is ready is never polled; one that is not is looked at again after a while, because whatever mends it happens
-outside the cluster.
+The condition is `RepositoryReady`; the agent of a shard writes `RepositoryReady-<shard>`. A repository is checked when
+its Pipeline changes, after a promotion has failed, and when a promotion finds that its Secret has changed. A ready
+repository is never polled. A repository that is not ready is checked again after a delay, because it is mended outside
+of the cluster, where no event is sent.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from datetime import timedelta
 
 import structlog
 
-from kardinal.api import PIPELINE, Pipeline, set_condition
-from kardinal.api.base import Condition
-from kardinal.git.isolation import NOT_ISOLATED
-from kardinal.git.rendering import ProgramRenderer
+from kardinal.clock import Clock
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
-from kardinal.runtime import Backoff, Channel, Clock, EventRecorder, Informer, Result, Source, StatusWriter, Watch
+from kardinal.promotion.api import Pipeline, set_condition
+from kardinal.promotion.api.base import Condition
+from kardinal.promotion.kinds import PIPELINE
+from kardinal.promotion.steps.registry import Registry
+from kardinal.promotion.steps.sequence import planned
+from kardinal.promotion.translation import Features
+from kardinal.promotion.translation.translate import validate
+from kardinal.rendering.programs import NOT_ISOLATED, ProgramRenderer
+from kardinal.rendering.renderer import RenderingUnavailable
+from kardinal.runtime import Backoff, Channel, EventRecorder, Informer, KeyMemory, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import deleted, generation_changed, status_changed
-from kardinal.steps.registry import Registry
-from kardinal.steps.rendering import RenderingUnavailable
-from kardinal.steps.sequence import planned
-from kardinal.translation import Features
-from kardinal.translation.translate import validate
 from kardinal_agent.errors import classified
 from kardinal_agent.pipeline_steps import steps_of
 from kardinal_agent.readiness.access import check_access
-from kardinal_agent.readiness.check import Promotions, check_repository
-from kardinal_agent.readiness.inputs import check_inputs
+from kardinal_agent.readiness.check import Promotions, check_inputs, check_repository
 from kardinal_agent.remotes import Queued, Remotes
-from kardinal_agent.secret_versions import SecretVersions
+from kardinal_agent.secret_memory import SecretVersions
 
 __all__ = ["ReadinessReconciler", "condition_type"]
 
 RETRY = Backoff(base=5.0, cap=600.0, jitter=0.2)
-"""Between looks at a repository that is not ready."""
+"""The delays between checks of a repository that is not ready, in seconds."""
 _QUEUED = timedelta(seconds=30)
 _DEADLINE = 70.0
 _INPUTS_DEADLINE = 30.0
-"""Seconds for one look, and for its inputs; a transfer under way goes on by itself, and the next look shares it."""
+"""Seconds for one check, and for its inputs; a transfer that takes longer continues, and the next check shares it."""
 _BY_CREDENTIALS = "credentials"
 _READY = "the repository answers, may be written to, and has every path"
 
@@ -52,20 +52,20 @@ log = structlog.get_logger(__name__)
 
 
 def condition_type(shard: str | None) -> str:
-    """Return the type of the condition that an agent writes."""
+    """Return the type of the condition that the agent of a shard writes: `RepositoryReady-eu`, for example."""
     return f"RepositoryReady-{shard}" if shard else "RepositoryReady"
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The answer about one version of a Pipeline, until it is written: reason and message of the problem, if any."""
+    """The result for one generation of a Pipeline until it is written: reason and message of the problem, if any."""
 
     pipeline: tuple[str, int]
     problem: tuple[str, str] | None
 
 
 class ReadinessReconciler:
-    """Writes the condition of one agent on every Pipeline that has an environment for it."""
+    """Writes the condition of one agent to every Pipeline that has an environment on its shard."""
 
     def __init__(
         self,
@@ -91,9 +91,10 @@ class ReadinessReconciler:
         self._status = status
         self._recorder = recorder
         self._clock = clock
-        self._failures: dict[Key, int] = {}
-        self._doubted: set[Key] = set()
-        self._found: dict[Key, _Found] = {}
+        self.memory = KeyMemory(pipelines)
+        self._failures: dict[Key, int] = self.memory.map()
+        self._doubted = self.memory.set()
+        self._found: dict[Key, _Found] = self.memory.map()
         self._secrets = Channel()
         pipelines.index(_BY_CREDENTIALS, lambda pipeline: map(str, _secrets_of(pipeline)))
         versions.subscribe(self._secret_changed)
@@ -108,13 +109,12 @@ class ReadinessReconciler:
     async def reconcile(self, key: Key) -> Result:
         current = self._pipelines.get(*key)
         if current is None or "deletionTimestamp" in current["metadata"]:
-            self._forget(key)
             return Result()
         pipeline = Pipeline.model_validate(current)
         served = [environment.name for environment in pipeline.spec.environments if environment.shard == self._shard]
         condition = pipeline.status.condition(self._type)
         if not served or validate(pipeline, features=Features(registry=self._registry, allow_local_repositories=True)):
-            self._forget(key)
+            self.memory.drop(key)
             return await self._write(current, pipeline, None) if condition is not None else Result()
         known = condition is not None and condition.observed_generation == pipeline.metadata.generation
         pending = key in self._doubted or key in self._found
@@ -137,7 +137,7 @@ class ReadinessReconciler:
                 self._doubted.add(key)
                 return Result(requeue_after=_QUEUED)
         problem = found.problem
-        # Refused where another program was faster; what was found is kept for the next run.
+        # The write is refused if another program was faster; the result is kept for the next run.
         await self._write(current, pipeline, self._condition(pipeline, problem or ("", ready)))
         del self._found[key]
         if problem is None:
@@ -149,7 +149,10 @@ class ReadinessReconciler:
         return Result(requeue_after=timedelta(seconds=RETRY.delay(failures)))
 
     async def _ready(self, promotions: Promotions) -> str:
-        """Return the message of a repository that is ready, with what its renderers lack; none if it cannot be."""
+        """Return the message of a ready repository, with the missing isolation of renderers, if any.
+
+        It is empty if isolation is required and missing: then the repository is not ready.
+        """
         missing = await self._missing_walls(promotions)
         if missing and self._renderer.requires_isolation:
             return ""
@@ -160,14 +163,14 @@ class ReadinessReconciler:
         return await asyncio.to_thread(self._renderer.missing_walls) if renders else ""
 
     async def _look(self, pipeline: Pipeline, promotions: Promotions) -> tuple[str, str] | None:
-        """Return reason and message of what keeps promotions from landing; None where nothing does."""
+        """Return reason and message of the first problem; None if promotions can land."""
         if self._renderer.requires_isolation and (missing := await self._missing_walls(promotions)):
             return RenderingUnavailable.__name__, f"{missing}. {NOT_ISOLATED}"
         try:
             remote = await self._remotes.open(promotions[0][0])
             try:
                 async with asyncio.timeout(_DEADLINE):
-                    # Before Git, which says of an archive no more than that it may not be written to.
+                    # Asked before Git, which reports of an archived repository only that the push is denied.
                     await check_access(remote, promotions, statuses=pipeline.spec.git.status_on_others)
                     await check_repository(remote.repository, promotions)
             finally:
@@ -185,7 +188,7 @@ class ReadinessReconciler:
         return None
 
     def _condition(self, pipeline: Pipeline, found: tuple[str, str]) -> tuple[Condition, ...]:
-        """Return the conditions with ours; `found` is a reason and a message, without a reason where it is ready."""
+        """Return all conditions with ours set; `found` is reason and message, with an empty reason if ready."""
         reason, message = found
         return set_condition(
             pipeline.status.conditions,
@@ -198,7 +201,7 @@ class ReadinessReconciler:
         )
 
     async def _write(self, current: JsonObject, pipeline: Pipeline, conditions: tuple[Condition, ...] | None) -> Result:
-        """Write the conditions; None takes ours away."""
+        """Write the conditions; None removes ours."""
         if conditions is None:
             conditions = tuple(entry for entry in pipeline.status.conditions if entry.type != self._type)
         status = pipeline.status.model_copy(update={"conditions": conditions})
@@ -206,8 +209,9 @@ class ReadinessReconciler:
         return Result()
 
     def _pipeline_of(self, step: JsonObject) -> Iterable[Key]:
-        """Map a promotion that has failed, or failed once and is tried again, to its Pipeline."""
-        status, metadata = step.get("status") or {}, step["metadata"]
+        """Map a PromotionStep that has failed, or is being retried, to its Pipeline."""
+        status = step.get("status") or {}
+        metadata = step["metadata"]
         retry = status.get("retry") or {}
         if status.get("state") != "Failed" and retry.get("attempts") != 1:
             return []
@@ -216,21 +220,17 @@ class ReadinessReconciler:
         return [key]
 
     def _secret_changed(self, secret: Key) -> None:
-        """Look again at the Pipelines that name a Secret that a promotion has found changed."""
+        """Check the Pipelines again that name a Secret, which a promotion has found changed."""
         for pipeline in self._pipelines.by_index(_BY_CREDENTIALS, str(secret)):
             key = key_of(pipeline)
             self._doubted.add(key)
             self._secrets.push(key)
 
-    def _forget(self, key: Key) -> None:
-        self._failures.pop(key, None)
-        self._found.pop(key, None)
-        self._doubted.discard(key)
-
 
 def _secrets_of(pipeline: JsonObject) -> Iterator[Key]:
-    """Yield the Secrets that a Pipeline reads repositories with."""
-    namespace, spec = pipeline["metadata"]["namespace"], pipeline.get("spec") or {}
+    """Yield the keys of the Secrets with which a Pipeline reads repositories."""
+    namespace = pipeline["metadata"]["namespace"]
+    spec = pipeline.get("spec") or {}
     holders = [spec.get("git")]
     for environment in spec.get("environments") or ():
         holders.append((environment.get("update") or {}).get("config"))

@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from kardinal.steps import builtin
-from kardinal.steps.declaration import Role, StepDeclaration
-from kardinal.steps.sequence import StepTable
+from kardinal.promotion.steps import builtin
+from kardinal.promotion.steps.declaration import Role, StepDeclaration
+from kardinal.promotion.steps.sequence import StepTable
 from kardinal_agent.errors import ConfigurationError
 from kardinal_agent.steps.base import Announcement, Done, Step, StepContext, StepResult, Subscribe, Waiting
 from kardinal_agent.steps.edit_files import EditFiles
 from kardinal_agent.steps.git_clone import GitClone
-from kardinal_agent.steps.git_commit import GitCommit
-from kardinal_agent.steps.git_push import GitPush
+from kardinal_agent.steps.git_push import GitCommit, GitPush
 from kardinal_agent.steps.health_check import HealthCheck
 from kardinal_agent.steps.open_pr import PULL_REQUEST_OPENED, OpenPullRequest
 from kardinal_agent.steps.wait_for_merge import MERGED_OUT_OF_BAND, WaitForMerge

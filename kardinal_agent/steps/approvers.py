@@ -1,6 +1,7 @@
-"""Ask the host of a pull request that has ended once who approved it, or who closed it.
+"""Ask the host of an ended pull request, once, for the people who approved or closed it.
 
-Nothing is decided by the answer. So a host that gives none, or none in time, leaves a gap, and the promotion goes on.
+No decision depends on the answer. If the host does not answer in time, the names are left out, and the promotion goes
+on.
 """
 
 from __future__ import annotations
@@ -10,25 +11,25 @@ from typing import Any
 
 import structlog
 
-from kardinal.api.evidence import MAX_APPROVERS
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.text import cut, printable
+from kardinal.promotion.api.evidence import MAX_APPROVERS
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import StepContext
 
 __all__ = ["approvers", "closer"]
 
 _DEADLINE = 10.0
-"""Seconds of real time that a host has to name people."""
+"""Seconds of real time for the answer of the host."""
 
 _NAME_LIMIT = 64
-"""Characters of a name: outputs have a size, and names of users at hosts are shorter."""
+"""The most characters of a name; names of users at hosts are shorter."""
 
 log = structlog.get_logger(__name__)
 
 
 async def approvers(context: StepContext, remote: Remote, number: int) -> dict[str, Any]:
-    """Return the output with the people whose reviews approve a pull request; none where no review is asked for."""
+    """Return the output with the people who approved a pull request; empty if the environment needs no review."""
     if context.step.spec.approval != "pr-review" or context.merges_itself:
         return {}
     try:
@@ -42,7 +43,7 @@ async def approvers(context: StepContext, remote: Remote, number: int) -> dict[s
 
 
 async def closer(remote: Remote, number: int) -> str:
-    """Return the name of the person who closed a pull request; empty where the host does not say."""
+    """Return the name of the person who closed a pull request; empty if the host does not report it."""
     try:
         async with asyncio.timeout(_DEADLINE):
             name = await remote.proposals.closed_by(number)

@@ -1,9 +1,9 @@
 """A custom step: ask an HTTP endpoint whether the promotion may go on.
 
-The endpoint is asked again after a failure that may pass and after a restart, with the same `Idempotency-Key`, so that
-it can tell a repetition from a new promotion. Where it answers 202, its `Location` is kept in the status, so that an
-agent that starts goes on asking there. Endpoints share the slots of hosts and namespaces, so that a slow one does not
-take all workers.
+The request is repeated after a transient failure and after a restart of the agent, with the same `Idempotency-Key`, by
+which the endpoint recognises a repetition. After an answer 202, its `Location` is kept in the status, so that a new
+process asks there. Requests take a slot of their host and one of their namespace, so that a slow endpoint does not
+occupy all workers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from kardinal.git.shares import Lane, Shares
-from kardinal.steps.custom import CustomConfig
-from kardinal_agent.endpoints import Accepted, EndpointClient, EndpointCredentials, EndpointSecrets, Verdict
+from kardinal.promotion.steps.custom import CustomConfig
+from kardinal_agent.endpoints import Accepted, Completed, EndpointClient, EndpointCredentials, EndpointSecrets
 from kardinal_agent.endpoints.addresses import host_of
 from kardinal_agent.endpoints.answers import checked_location, read_answer
 from kardinal_agent.endpoints.credentials import NO_CREDENTIALS
@@ -28,7 +28,7 @@ __all__ = ["CustomStep"]
 
 
 class CustomStep:
-    """The effect of every step that no package declares."""
+    """The effect of every step without a declaration: a request to its endpoint."""
 
     def __init__(self, client: EndpointClient, secrets: EndpointSecrets, shares: Shares) -> None:
         self._client = client
@@ -51,7 +51,8 @@ class CustomStep:
     async def _ask(self, context: StepContext, config: CustomConfig) -> StepResult:
         credentials = await self._credentials(context, config)
         polled = self._polled(context, config)
-        key, now = idempotency_key(context), context.now
+        key = idempotency_key(context)
+        now = context.now
         body = body_of(context, config) if polled is None else None
         headers = headers_of(config, credentials, key=key, body=body, now=now)
         method = "POST" if polled is None else "GET"
@@ -62,7 +63,8 @@ class CustomStep:
     async def _credentials(self, context: StepContext, config: CustomConfig) -> EndpointCredentials:
         if config.secret_ref is None:
             return NO_CREDENTIALS
-        host, namespace = host_of(config.url), context.step.metadata.namespace
+        host = host_of(config.url)
+        namespace = context.step.metadata.namespace
         found = await self._secrets.read(config.secret_ref.name, namespace=namespace, host=host)
         if found.token and urlsplit(config.url).scheme != "https" and not _is_loopback(config.url):
             raise StepFailed("TokenWithoutTLS", f"config.url: a token is not sent to {host} without TLS; use https")
@@ -73,7 +75,7 @@ class CustomStep:
         return checked_location(location, config.url) if location is not None else None
 
 
-def _result(answer: Verdict | Accepted, context: StepContext, config: CustomConfig) -> StepResult:
+def _result(answer: Completed | Accepted, context: StepContext, config: CustomConfig) -> StepResult:
     host = host_of(config.url)
     if isinstance(answer, Accepted):
         message = f"{host} works on it: {answer.message}" if answer.message else f"{host} works on it"

@@ -1,7 +1,7 @@
-"""Decide what proves an environment whose Pipeline does not say, before anything is written for it.
+"""Decide which objects prove an environment whose Pipeline names none, before the first effect.
 
-The decision stands in the status from then on. Where several objects deploy the environment, or the one proof that is
-left may not be looked at, the promotion ends here: after the landing it would be too late to ask.
+The decision is noted in the status and stays. If several objects deploy the environment, or the workloads of its
+namespace may not be read, the promotion fails here, because after the landing it would be too late to ask its author.
 """
 
 from __future__ import annotations
@@ -9,31 +9,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from kardinal.api import PromotionStep
-from kardinal.api.health import HealthStatus
-from kardinal.steps.health_fields import NO_DELEGATE, proof_without_tool
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.health import HealthStatus
+from kardinal.promotion.api.health_adapters import NO_DELEGATE
+from kardinal.promotion.api.health_fields import proof_without_tool
 from kardinal_agent.errors import StepFailed
-from kardinal_agent.health import PIPELINES_FROM, Detected, Detection, Unreadable
+from kardinal_agent.health import PIPELINES_FROM, Detected, Detection, ObjectUnreadable
 from kardinal_agent.steps.base import Announcement, Done, StepContext, Waiting
 
 __all__ = ["DETECT_AGAIN", "NOT_DETECTED", "detect"]
 
 DETECT_AGAIN = timedelta(seconds=5)
-"""When to look again where it cannot be known what proves an environment."""
+"""The interval of detection while the objects cannot be read."""
 
 NOT_DETECTED = "HealthNotDetected"
-"""The reason of the Event that says that workloads prove an environment because no tool was found."""
+"""The reason of the Event about an environment that is proved by workloads, because no tool was found."""
 
 _SHOWN = 8
-"""Objects that are named where there are several."""
+"""The most objects that are named if there are several."""
 
 
 async def detect(context: StepContext) -> Done | Waiting:
-    """Return the status of the proof; raises `StepFailed` where there is none to choose."""
+    """Return the status with the detected object; raises `StepFailed` if no single proof can be chosen."""
     step = context.step
     try:
         detection = await context.health.detect(step)
-    except Unreadable as error:
+    except ObjectUnreadable as error:
         return Waiting(f"finds out what proves the environment: {error}")
     if len(detection.found) > 1:
         raise StepFailed("InvalidSpec", _several(step, detection.found))

@@ -1,7 +1,7 @@
-"""Every step that changes files: plan the edits so far on the tree that was opened.
+"""The effect of all steps that change files: plan the edits so far on the opened tree.
 
-Nothing is written yet. Planning finds what is wrong with the files before anything leaves the process, and says which
-tree the change would give; landing runs the same edits again on whatever the branch holds by then.
+Nothing is written to Git. Planning finds errors in the files before the first effect, and gives the hash of the changed
+tree. The landing runs the same edits again on the head of the branch at that time.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""`git-clone`: remember which commit the edits start from, or which commit of an input they read from.
+"""`git-clone`: note the commit from which the edits start, or the commit of an input that they read.
 
-The trees are read from the mirrors when they are needed.
+The trees are read from the mirrors when an edit needs them.
 """
 
 from __future__ import annotations
 
 from kardinal.git import NO_COMMIT, BranchNotFound
-from kardinal.git.edit_sources import find_commit
-from kardinal.steps.declaration import Role
+from kardinal.promotion.sources.edit_sources import find_commit
+from kardinal.promotion.steps.declaration import Role
 from kardinal_agent.steps.base import Done, StepContext, StepResult
 
 __all__ = ["GitClone"]
@@ -17,7 +17,8 @@ class GitClone:
     async def run(self, context: StepContext) -> StepResult:
         if context.planned.declaration.role is Role.INPUT:
             return await _open_input(context)
-        repository, spec = (await context.remote()).repository, context.step.spec
+        repository = (await context.remote()).repository
+        spec = context.step.spec
         if spec.branch is None:
             head = await repository.head(context.target)
             return Done(f"{context.target} is at {head.commit[:12]}", outputs={"commit": head.commit})

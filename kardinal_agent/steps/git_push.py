@@ -1,21 +1,22 @@
-"""`git-push`: land the change on the target branch, or on a branch of its own where a pull request follows.
+"""`git-commit` and `git-push`: land the change on the target branch, or push it to a branch for a pull request.
 
-The commit is found again by its trailers, so that running twice lands once. Where a pull request follows, the target
-branch is looked at first: a person may have merged while no agent was running.
+The commit is made at the landing, when its parent is known; `git-commit` fixes its message.
+The commit is recognised by its trailers, so that a repeated run lands it once. Before a pull request, the target branch
+is searched for it, too: a person may have merged it while no agent was running.
 
-The trap: a branch of an earlier Bundle of the same name may still be there. It is ours by name and not by uid, so it is
-removed and made again.
+The trap: the branch of an earlier Bundle of the same name may still exist. It has our name and another uid in its
+trailers, so it is deleted and created again.
 """
 
 from __future__ import annotations
 
-from kardinal.api import names
 from kardinal.git import BranchNotFound, Landed, PushRejected, Repository
-from kardinal.steps.commit_message import CommitMessage
+from kardinal.tree.commit_message import CommitMessage
+from kardinal.tree.git_names import TRAILER_UID
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import Done, StatusFields, StepContext, StepResult
 
-__all__ = ["GitPush"]
+__all__ = ["GitCommit", "GitPush"]
 
 
 class GitPush:
@@ -30,14 +31,18 @@ class GitPush:
 
 
 def _begin(context: StepContext) -> CommitMessage:
-    """Return the message of the commit without files that an environment's own branch begins with."""
+    """Return the message of the empty first commit of an environment's own branch."""
     spec = context.step.spec
     return CommitMessage(subject=f"Begin the branch of {spec.environment} of {spec.pipeline}")
 
 
 async def _propose(context: StepContext, remote: Remote) -> StepResult:
-    repository, signer = remote.repository, remote.signer
-    target, branch, edit, message = context.target, context.branch, context.edit, context.message
+    repository = remote.repository
+    signer = remote.signer
+    target = context.target
+    branch = context.branch
+    edit = context.edit
+    message = context.message
     merged = await repository.find(target, message.trailers)
     if merged is not None:
         return Done(
@@ -56,8 +61,8 @@ async def _propose(context: StepContext, remote: Remote) -> StepResult:
 
 
 async def _is_leftover(repository: Repository, branch: str, message: CommitMessage) -> bool:
-    """Return whether the branch was made for a Bundle of this name that is no more."""
-    by_name = {key: value for key, value in message.trailers.items() if key != names.TRAILER_UID}
+    """Return whether the branch was made for a deleted Bundle of the same name."""
+    by_name = {key: value for key, value in message.trailers.items() if key != TRAILER_UID}
     try:
         return await repository.find(branch, by_name) is not None
     except BranchNotFound:
@@ -74,3 +79,8 @@ def _landed(landed: Landed, context: StepContext, branch: str) -> Done:
         outputs={"changed": True, "branch": branch} if changed else {"changed": False},
         update=update,
     )
+
+
+class GitCommit:
+    async def run(self, context: StepContext) -> StepResult:
+        return Done(context.message.subject)

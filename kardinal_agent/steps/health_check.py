@@ -1,10 +1,11 @@
-"""`health-check`: look whether the environment proves what was promoted, until its deadline.
+"""`health-check`: check the health of the environment until it is proved, or until the deadline.
 
-The deadline stands in the status since the step was entered, so that a restart neither renews nor forgets it; once it
-is known, a clock that is set does not move it (`kardinal_agent.health.deadlines`). Healthy beats late: what is proven
-at the moment the time is over is proven. A failure ends the promotion before its deadline once every look for
-`failureGrace` has found one: tools say so for a moment on their way to something else. While a tool tries again what it
-has failed at, the failure goes on: else one that tries often would never have failed long enough.
+The deadline is noted in the status when the step begins, so that a restart neither extends nor loses it; a correction
+of the wall clock does not move it either (`kardinal_agent.health.deadlines`). An environment that is proved at the very
+moment of the deadline is Verified. A failure ends the promotion before the deadline if every check during
+`failureGrace` has found one, because tools report failures for a moment while they work. While a tool retries the
+revision at which it has failed, the failure counts as lasting: otherwise frequent retries would keep it from ever
+lasting long enough.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from kardinal.api import format_duration, set_condition
-from kardinal.api.health import HealthStatus
-from kardinal.api.promotion_step import PROOF_MISSING
 from kardinal.objects.conditions import format_time
+from kardinal.objects.duration import format_duration
+from kardinal.promotion.api import set_condition
+from kardinal.promotion.api.health import HealthStatus
+from kardinal.promotion.api.promotion_step import PROOF_MISSING
 from kardinal_agent.errors import StepFailed
-from kardinal_agent.health import Finding, Verdict
+from kardinal_agent.health import CheckResult, Verdict
 from kardinal_agent.steps.base import Done, StatusFields, StepContext, StepResult, Waiting
 from kardinal_agent.steps.proof import Proof
 
 __all__ = ["HealthCheck"]
 
 _PATIENCE = timedelta(seconds=30)
-"""How long an object that is named may be missing before that is told."""
+"""The time for which a named object may be missing before that is reported."""
 _NOT_FAILING = {"failing_since": None, "reason": None, "failed_attempt": None}
-"""The fields of `status.health` while nothing fails."""
+"""The fields of `status.health` without a failure."""
 
 
 class HealthCheck:
@@ -41,7 +43,8 @@ class HealthCheck:
                 **_missing(finding, context)[0],
             }
             return Done(verdict.message, update=update)
-        noted, timeout = context.status.health_deadline, context.step.spec.health.timeout
+        noted = context.status.health_deadline
+        timeout = context.step.spec.health.timeout
         deadline = _from_now(context, "timeout", noted, timeout) if noted is not None and timeout is not None else None
         if deadline is not None and timeout is not None and context.now >= deadline:
             stood = f"; nothing has moved since {format_time(verdict.since)}" if verdict.since else ""
@@ -52,7 +55,8 @@ class HealthCheck:
         fields: dict[str, Any] = {} if _is_tried_again(verdict, context) else dict(_NOT_FAILING)
         again = finding.again
         if await _asks(finding, context):
-            fields, again = {**fields, "refreshed_at": context.now}, timedelta()
+            fields = {**fields, "refreshed_at": context.now}
+            again = timedelta()
         missing, certain_at = _missing(finding, context)
         look = context.now + again if again is not None else None
         moments = [moment for moment in (deadline, look, certain_at) if moment]
@@ -61,12 +65,13 @@ class HealthCheck:
         return Waiting(verdict.message, until=until, needs_person=finding.needs_person, update=update)
 
 
-def _failing(finding: Finding, context: StepContext, deadline: datetime | None) -> Waiting:
-    """Wait for as long as a failure may last; what is noted of it survives a restart.
+def _failing(finding: CheckResult, context: StepContext, deadline: datetime | None) -> Waiting:
+    """Wait until a failure has lasted for `failureGrace`; its beginning is noted in the status.
 
-    Raises `StepFailed` once it has lasted.
+    Raises `StepFailed` when it has lasted that long.
     """
-    verdict, noted = finding.verdict, context.status.health or HealthStatus()
+    verdict = finding.verdict
+    noted = context.status.health or HealthStatus()
     same = noted.failing_since is not None and (noted.failed_attempt or "") == verdict.attempt
     since = noted.failing_since if same and noted.failing_since is not None else context.now
     grace = context.step.spec.health.failure_grace
@@ -80,22 +85,23 @@ def _failing(finding: Finding, context: StepContext, deadline: datetime | None) 
 
 
 def _from_now(context: StepContext, name: str, moment: datetime, length: timedelta) -> datetime:
-    """Return a moment, which was `length` away when it was noted, as the clock that cannot be set has it."""
+    """Return a moment of the status on the monotonic clock; `length` is the time from its note to the moment."""
     return context.now + context.health.deadlines.left(context.key, name, moment, at_most=length)
 
 
 def _is_tried_again(verdict: Verdict, context: StepContext) -> bool:
-    """Return whether a tool is at what it has failed at before: the failure goes on until it comes to something else.
+    """Return whether a tool is retrying the revision at which it has failed, so that the failure lasts.
 
-    It need not fail again at once, so its promotion does not end meanwhile.
+    The retry may still succeed, so the promotion does not fail during it.
     """
     noted = context.status.health
     return bool(verdict.attempt) and noted is not None and noted.failed_attempt == verdict.attempt
 
 
-async def _asks(finding: Finding, context: StepContext) -> bool:
-    """Return whether the tool is to be asked to look at the repository, which is noted first; ask what was noted."""
-    refreshes, noted = context.health.refreshes, context.status.health
+async def _asks(finding: CheckResult, context: StepContext) -> bool:
+    """Return whether to note a refresh of the tool now; make the refresh that was noted before."""
+    refreshes = context.health.refreshes
+    noted = context.status.health
     if noted is None or noted.refreshed_at is None:
         return await refreshes.decide(context.key, finding.refreshable)
     await refreshes.ask(context.key)
@@ -103,18 +109,19 @@ async def _asks(finding: Finding, context: StepContext) -> bool:
 
 
 def _health(context: StepContext, **fields: Any) -> StatusFields:
-    """Return the change of `status.health`, which is not there as long as there is nothing to note."""
+    """Return `status.health` with the given fields; no change if it would be empty."""
     health = (context.status.health or HealthStatus()).model_copy(update=fields)
     return {"health": health if health != HealthStatus() else None}
 
 
-def _missing(finding: Finding, context: StepContext) -> tuple[StatusFields, datetime | None]:
-    """Return the change of the condition ProofMissing, and when it is certain.
+def _missing(finding: CheckResult, context: StepContext) -> tuple[StatusFields, datetime | None]:
+    """Return the change of the condition ProofMissing, and the time at which a missing object is reported.
 
-    What is named may come with the very commit, so it is told as missing after a while. The status has the moment of
-    the first look, so that a restart tells nothing twice.
+    The commit itself may create the named object, so it is reported as missing only after `_PATIENCE`. The time of the
+    first check is noted in the status, so that a restart does not report it twice.
     """
-    conditions, noted = context.status.conditions, context.status.condition(PROOF_MISSING)
+    conditions = context.status.conditions
+    noted = context.status.condition(PROOF_MISSING)
     if finding.absent is None:
         if noted is None or finding.unreadable:
             return {}, None
@@ -132,8 +139,8 @@ def _missing(finding: Finding, context: StepContext) -> tuple[StatusFields, date
     return {"conditions": conditions}, None if certain else since + _PATIENCE
 
 
-def _reported(finding: Finding) -> StatusFields:
-    """Return what the controller reports that is waited for; nothing where it was not looked at."""
+def _reported(finding: CheckResult) -> StatusFields:
+    """Return the fields with the phase of the delivery controller; empty if it was not checked."""
     if finding.delegated is None:
         return {}
     return {"delegated_to": finding.delegated.to, "delegated_status": finding.delegated.status}

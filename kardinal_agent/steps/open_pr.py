@@ -1,16 +1,19 @@
-"""`open-pr`: ask for the change to be merged, once.
+"""`open-pr`: open one pull request for the change.
 
-A pull request of this promotion that has ended already is taken as it is, so that the next step sees how it ended; an
-open one is adopted by opening it again. A host that has nothing to merge has merged it, by whatever means: the commit
-is looked for on the target branch.
+A pull request of this promotion that was merged or closed already is noted as it is, and the next step decides about
+it; an open one is adopted. If the host refuses to open one because there is nothing to merge, the change was merged by
+other means: its commit is looked for on the target branch.
 """
 
 from __future__ import annotations
 
-from kardinal.api.promotion_step import PullRequestStatus
+from dataclasses import replace
+
+from kardinal.promotion.api.promotion_step import PullRequestStatus
+from kardinal.promotion.steps.pull_request_text import labels_of, waiting_message
 from kardinal.scm import NewPullRequest, NothingToMerge, PullRequest
-from kardinal.steps.pull_request_text import labels_of, waiting_message
 from kardinal_agent.remotes import Remote
+from kardinal_agent.steps.assignments import assign
 from kardinal_agent.steps.base import Announcement, Done, StepContext, StepResult
 from kardinal_agent.steps.pull_requests import own_pull_request, text_of
 
@@ -25,7 +28,7 @@ class OpenPullRequest:
         remote = await context.remote()
         own = await own_pull_request(context, remote.proposals)
         changed = context.facts.changed is not False
-        # Merged by squashing it looks as if there was nothing to change, because such a commit has no trailers.
+        # After a merge by squash there seems to be nothing to change, because the squashed commit has no trailers.
         if own is not None and (own.state == "merged" or (changed and own.state == "closed")):
             return _done(own, context)
         if not changed:
@@ -43,20 +46,20 @@ async def _open(context: StepContext, remote: Remote) -> Done:
         if merged is None:
             raise
         return Done("merged already", update={"commit": merged, "promoted_at": context.now})
-    return _done(opened, context, Announcement(PULL_REQUEST_OPENED, f"Opened {opened.url}: {opened.title}"))
+    assigned, flag = await assign(context, remote, opened)
+    done = _done(opened, context)
+    announcement = Announcement(PULL_REQUEST_OPENED, f"Opened {opened.url}: {opened.title}")
+    return replace(done, update={**done.update, **assigned}, announcement=announcement, flag=flag)
 
 
-def _done(pull_request: PullRequest, context: StepContext, announcement: Announcement | None = None) -> Done:
+def _done(pull_request: PullRequest, context: StepContext) -> Done:
     noted = PullRequestStatus(number=pull_request.number, url=pull_request.url, branch=context.branch)
-    return Done(
-        waiting_message(pull_request.url),
-        update={"pull_request": noted, "pr_url": pull_request.url},
-        announcement=announcement,
-    )
+    return Done(waiting_message(pull_request.url), update={"pull_request": noted, "pr_url": pull_request.url})
 
 
 async def _new(context: StepContext, remote: Remote) -> NewPullRequest:
     spec = context.step.spec
+    asked = spec.git.pull_request
     text = await text_of(context, remote.repository, context.status.diff)
     return NewPullRequest(
         title=text.title,
@@ -64,6 +67,7 @@ async def _new(context: StepContext, remote: Remote) -> NewPullRequest:
         head=context.branch,
         base=context.target,
         labels=labels_of(context.bundle),
+        draft=asked is not None and asked.draft,
         environment=spec.environment,
         bundle=context.bundle.metadata.name,
         pipeline=spec.pipeline,

@@ -1,7 +1,7 @@
-"""Look at an environment for what was promoted, and answer what that leads to ask of the repository.
+"""Check the health of an environment, and ask the repository the questions of the adapter about revisions.
 
-An adapter asks whether revisions contain the commit. It is answered at once from what is known; the rest is asked of
-the repository after the judgement, which is then made again.
+An adapter asks whether revisions contain the commit. Known answers are given at once. The other questions are sent to
+the repository after the verdict, and the adapter then judges again.
 """
 
 from __future__ import annotations
@@ -11,45 +11,45 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.image import ImageReference
 from kardinal.objects.errors import KardinalError
-from kardinal.steps.declaration import PlannedStep
-from kardinal.steps.facts import facts_of
-from kardinal.steps.images import selected_images
-from kardinal_agent.health import HealthChecks, Promotion
-from kardinal_agent.health.checks import Finding
+from kardinal.objects.image_reference import ImageReference
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.steps.declaration import PlannedStep
+from kardinal.promotion.steps.facts import facts_of
+from kardinal.promotion.steps.images import selected_images
+from kardinal_agent.health import HealthChecks, PromotionFacts
+from kardinal_agent.health.checks import CheckResult
 from kardinal_agent.health.revisions import ASK_AGAIN
 from kardinal_agent.remotes import Queued, Remote
 
 __all__ = ["Proof"]
 
 _ANSWER_SECONDS = 30.0
-"""Seconds of real time for questions to the repository in one run."""
+"""Seconds of real time for all questions to the repository in one run."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The proof that a PromotionStep asks for."""
+    """The health check of one PromotionStep."""
 
     step: PromotionStep
-    """With its status as it is now."""
+    """The PromotionStep with its current status."""
     bundle: Bundle
     sequence: Sequence[PlannedStep]
     health: HealthChecks
     remote: Callable[[], Awaitable[Remote]]
 
-    async def look(self) -> Finding:
-        """Return the verdict of the moment, and when to look again even if nothing happens."""
+    async def look(self) -> CheckResult:
+        """Return the current verdict, and the time of the next check."""
         questions = _Questions(self)
         finding = await self.health.check(self.step, self._promotion(questions))
         while await questions.answered():
             finding = await self.health.check(self.step, self._promotion(questions))
         return replace(finding, again=questions.again or finding.again)
 
-    def _promotion(self, questions: _Questions) -> Promotion:
+    def _promotion(self, questions: _Questions) -> PromotionFacts:
         spec = self.step.spec
-        return Promotion(
+        return PromotionFacts(
             images=self._images(),
             charts=self.bundle.spec.artifacts.charts,
             commit=self.step.status.commit,
@@ -60,7 +60,7 @@ class Proof:
         )
 
     def _images(self) -> Sequence[ImageReference]:
-        """Return the images that the environment has to run, from their mirrors where the edits found that it does."""
+        """Return the images that the environment has to run; from mirror registries, if the edits found such names."""
         images = selected_images(self.bundle, self.step.spec.update.images)
         mirrors = facts_of(self.step.status, self.sequence).mirrors or {}
         return [
@@ -70,17 +70,18 @@ class Proof:
 
 
 class _Questions:
-    """Answer whether revisions contain the commit; what is not known is asked of the repository after the judgement."""
+    """Answers whether revisions contain the commit; collects unknown ones, to be asked after the verdict."""
 
     def __init__(self, proof: Proof) -> None:
         self._proof = proof
         self._url = proof.step.spec.git.url
         self._open: set[str] = set()
         self.again: timedelta | None = None
-        """When to ask again what the repository could not answer."""
+        """The time until unanswered questions are asked again; None without any."""
 
     def contains(self, revision: str) -> bool | None:
-        commit, revisions = self._proof.step.status.commit, self._proof.health.revisions
+        commit = self._proof.step.status.commit
+        revisions = self._proof.health.revisions
         if commit is None:
             return None
         answer = revisions.contains(self._url, revision, commit)
@@ -89,9 +90,11 @@ class _Questions:
         return answer
 
     async def answered(self) -> bool:
-        """Ask what is open and due; return whether there is an answer that was not there before."""
-        commit, revisions = self._proof.step.status.commit or "", self._proof.health.revisions
-        asked, self._open = self._open, set()
+        """Ask the repository the questions that are due; return whether there is a new answer."""
+        commit = self._proof.step.status.commit or ""
+        revisions = self._proof.health.revisions
+        asked = self._open
+        self._open = set()
         due = [revision for revision in sorted(asked) if revisions.is_due(self._url, revision, commit)]
         self.again = ASK_AGAIN if asked else None
         try:
@@ -101,5 +104,5 @@ class _Questions:
                     branch = self._proof.step.spec.target_branch
                     await revisions.ask(repository, self._url, branch=branch, revision=revision, commit=commit)
         except (KardinalError, Queued, TimeoutError):
-            pass  # The verdict says what is not known, and the question is asked again.
+            pass  # The verdict names the unknown revision, and the question is asked again later.
         return any(revisions.contains(self._url, revision, commit) is not None for revision in due)

@@ -1,13 +1,12 @@
-"""Keep an open pull request true while it waits: its branch, its commit statuses, and its text.
+"""Update an open pull request while it waits: its branch, its commit statuses, and its text; a draft, too.
 
-A draft is kept true as well, and waits for a person.
+If the files of a proposal have changed on the base, the proposal is made again, as long as only kardinal has written to
+its branch. Commits of others are never overwritten: if they conflict with the base, the promotion is held, with the
+names of the files. While a freeze or a gate holds the promotion, nothing is pushed, and statuses and text say so at
+once.
 
-A proposal whose files have changed on the base is made again, as long as only kardinal has written to its branch. What
-others have committed there is never overwritten: where it conflicts with the base the promotion is held, and says in
-which files. Nothing is pushed while a freeze or a gate holds the promotion; statuses and text say so at once.
-
-The gates were asked about what kardinal proposes, where it proposes it. So success is said of no other head, and of
-none that is to be merged elsewhere.
+The gates have answered for the commit that kardinal proposed, and for its base. So no other head gets `success`, and
+none with another base.
 """
 
 from __future__ import annotations
@@ -20,15 +19,16 @@ from kardinal.scm import PullRequest
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import StatusFields, StepContext
 from kardinal_agent.steps.pull_requests import tell_gates, text_of
+from kardinal_agent.steps.withdrawal import remove_branch
 
 __all__ = ["Kept", "keep"]
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A pull request after the upkeep: the commit it proposes, and what is in the way of merging it.
+    """A pull request after the upkeep: its proposed commit, and the obstacles to a merge.
 
-    `unasked`: why the gates' answer is not about this head. `again`: how long the rest of the upkeep has to wait.
+    `unasked`: why the answers of the gates do not apply to this head. `again`: the time until the rest of the upkeep.
     """
 
     found: PullRequest
@@ -40,7 +40,7 @@ class Kept:
 
 
 async def keep(context: StepContext, remote: Remote, found: PullRequest) -> Kept:
-    """Do what is due for a pull request that was seen open."""
+    """Make the updates that are due for an open pull request."""
     kept = await _branch(context, remote, found)
     if kept.found.state != "open":
         return kept
@@ -52,14 +52,14 @@ async def keep(context: StepContext, remote: Remote, found: PullRequest) -> Kept
 
 
 def _draft(found: PullRequest) -> str:
-    """Return that a pull request is a draft, which is a person's word that it is not to be merged."""
+    """Return the obstacle of a draft, which must not be merged until a person marks it as ready; empty for others."""
     if not found.draft:
         return ""
     return f"pull request {found.number} is a draft, and kardinal merges none: a person marks it as ready, or closes it"
 
 
 async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> Kept:
-    """Bring the branch up to its base, which was read a moment ago, unless it is not for kardinal to write to."""
+    """Make the branch again on its base if that is needed, and if only kardinal has written to it."""
     as_it_is = Kept(found, found.head_commit, StatusFields())
     if found.base != context.target:
         message = f"pull request {found.number} is to be merged into {found.base} instead of {context.target}"
@@ -87,10 +87,10 @@ async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> K
         return await _unless_merged(context, remote, found)
     update: StatusFields = {"commit": landed.commit, "tree": landed.tree}
     if not landed.adopted:
-        # Merged at this moment, its branch was taken away and is here again.
+        # It was merged meanwhile: the host deleted the branch, and our push created it again.
         found = await remote.proposals.get(found.number)
         if found.state != "open":
-            await _retract(context, remote, landed.commit)
+            await remove_branch(repository, context.step, context.proposal)
             update = StatusFields()
     if update and landed.commit != context.status.commit:
         base = await repository.head(context.target)
@@ -99,7 +99,7 @@ async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> K
 
 
 async def _unless_merged(context: StepContext, remote: Remote, found: PullRequest, *, blocked: str = "") -> Kept:
-    """Look again: merged at this moment, its commits are the base's, and nothing is left to propose."""
+    """Read the pull request again: it may have been merged meanwhile, so that nothing is left to propose."""
     found = await remote.proposals.get(found.number)
     if found.state != "open":
         return Kept(found, found.head_commit, StatusFields())
@@ -109,7 +109,7 @@ async def _unless_merged(context: StepContext, remote: Remote, found: PullReques
 
 
 async def _of_others(context: StepContext, remote: Remote) -> str:
-    """Return what others' commits on the branch are in the way of; empty for a review that goes on."""
+    """Return the obstacle that commits of others on the branch make; empty if the review can go on."""
     files = await remote.repository.conflicts(context.branch, base=context.target)
     if files:
         return (
@@ -124,15 +124,10 @@ async def _of_others(context: StepContext, remote: Remote) -> str:
     return ""
 
 
-async def _retract(context: StepContext, remote: Remote, commit: str | None) -> None:
-    await remote.repository.retract(
-        context.branch, base=context.target, edit=context.edit, message=context.message, ours=commit
-    )
-
-
 async def _text(context: StepContext, remote: Remote, kept: Kept) -> timedelta | None:
-    """Write the text when it says something else than before; return how long that has to wait."""
-    found, diff = kept.found, kept.update.get("diff", context.status.diff)
+    """Write the text if it has changed; return the time until it may be written, None if it needs no write."""
+    found = kept.found
+    diff = kept.update.get("diff", context.status.diff)
     changes = (await text_of(context, remote.repository, diff)).changes_of(found)
     if not changes:
         return None

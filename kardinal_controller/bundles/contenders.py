@@ -1,7 +1,7 @@
 """Bundles of one Pipeline and type as the others see them: how far each is in each environment, and by which intent.
 
-A contender is read from what the status of a Bundle says, not from its steps: then every Bundle sees the same of every
-other, and a change of it is one event. Thousands of Bundles may belong to a Pipeline, so plain JSON is read, no model.
+A contender is read from the status of a Bundle and not from its steps. So all other Bundles see the same facts about
+it, and each change is one event. A Pipeline may have thousands of Bundles, so plain JSON is read instead of models.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from kardinal.api.bundle import EnvironmentStatus
 from kardinal.objects import JsonObject
-from kardinal.translation.environment_order import ancestors
+from kardinal.promotion.api.bundle import ENDED_ENVIRONMENT_STATES, EnvironmentStatus
+from kardinal.promotion.translation.environment_order import ancestors
 
 __all__ = ["DISPLACED", "Contender", "Order", "Standing", "orders_of", "standings_of"]
 
 Order = tuple[datetime, float]
-"""Sorts intents from the oldest to the newest: a time of the API server, and a number given here."""
+"""Sorts intents from the oldest to the newest: the time of creation, and the sequence number of the controller."""
 
 DISPLACED = "Superseded"
-"""The state of an environment that another Bundle has taken over and in which nothing is under way any more."""
+"""The state of an entry in which another Bundle has superseded this one and nothing is under way any more."""
 
-_ENDED = frozenset(["Verified", "Failed", DISPLACED])
 _AT_WORK = frozenset(["WaitingForMerge", "HealthChecking", "Verified"])
 """States that a promotion reaches only with an edit that was found good."""
 
@@ -35,17 +34,17 @@ class Standing:
 
     state: str = "Pending"
     admitted: bool = False
-    """Whether it may write there."""
+    """Whether the Bundle may write to the environment."""
     prepared: bool = False
-    """Whether its edit is found good and waits to be written."""
+    """Whether the edit was found good; it waits to be written."""
     landed_at: datetime | None = None
-    """Since when its change is where the environment takes it from: it writes nothing more there."""
+    """The time since which the change has been on the deployed branch; nothing more is written for it."""
     displaced: bool = False
-    """Whether it has to go no further there: another one has taken the environment over, or it was stopped."""
+    """Whether the Bundle must not go on in the environment: it was superseded or stopped there."""
     request: str | None = None
-    """The request by which the Bundle goes there; None for its creation."""
+    """The id of the request by which the Bundle goes to the environment; None if it goes there since its creation."""
     landed_before: tuple[str | None, ...] = ()
-    """The requests, as above, of earlier attempts that have landed."""
+    """The `request` of each earlier attempt that has landed."""
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> Standing:
@@ -63,7 +62,7 @@ class Standing:
 
     @classmethod
     def of(cls, entry: EnvironmentStatus) -> Standing:
-        """Return the standing that an entry stands for."""
+        """Return the standing of an entry of a model, as `read` does for JSON."""
         return cls(
             state=entry.state,
             admitted=entry.admitted_at is not None,
@@ -80,7 +79,7 @@ class Standing:
 
     @property
     def has_ended(self) -> bool:
-        return self.state in _ENDED
+        return self.state in ENDED_ENVIRONMENT_STATES
 
     @property
     def has_good_edit(self) -> bool:
@@ -88,7 +87,7 @@ class Standing:
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether nothing more comes of it there, and of what follows."""
+        """Return whether the Bundle goes no further in this environment, and so to none downstream."""
         return self.state == "Failed" or (self.displaced and self.state != "Verified")
 
 
@@ -105,23 +104,23 @@ class Contender:
     rolls_back: bool = False
     """Whether it is a rollback, which waits in no queue."""
     pending: bool = False
-    """Whether it has not been decided about, and may start any moment."""
+    """Whether there is no decision about it yet, so that it may start at any moment."""
     has_graph: bool = True
-    """Whether a Graph is there that can make, or has made, its steps; or will be made again."""
+    """Whether it has a Graph, which creates its steps, or will get it again."""
     read_upstreams: Callable[[], Mapping[str, tuple[str, ...]]] = dict
 
     @cached_property
     def upstreams(self) -> Mapping[str, tuple[str, ...]]:
-        """The order of the environments, as far as it is known."""
+        """Environment -> its upstream environments; empty if they are not known."""
         return self.read_upstreams()
 
     def order_at(self, environment: str) -> Order:
-        """Return by how new an intent the Bundle goes to an environment."""
+        """Return the order of the intent by which the Bundle goes to an environment."""
         here = self.standings.get(environment)
         return self._order_of(here.request) if here is not None else self.created
 
     def landed_by(self, environment: str) -> Order | None:
-        """Return the newest intent by which the Bundle has landed in an environment; None where it never has."""
+        """Return the order of the newest intent by which the Bundle has landed there; None if it never has."""
         here = self.standings.get(environment)
         if here is None:
             return None
@@ -150,9 +149,9 @@ class Contender:
         return here is not None and here.landed
 
     def arrives_next(self, environment: str) -> bool:
-        """Return whether the Bundle goes to an environment and has landed in all that come before it.
+        """Return whether the Bundle is live in an environment and has landed in its upstream environments.
 
-        A rollback does not go to those before.
+        Upstream environments to which the Bundle does not go, as in a rollback, do not count.
         """
         if not self.is_live(environment):
             return False

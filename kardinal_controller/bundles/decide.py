@@ -1,288 +1,173 @@
-"""Decide what to do next for a Bundle, from values alone.
+"""Decide the next action for a Bundle (pure).
 
-    observe → decide → do → decide → … → Wait or Delete
+    observe → project → decide → carry out → observe → … → report
 
-The reconciler carries out one decision, notes in the observation what came of it, and asks again. `decide` has no
-memory, so a process that dies anywhere comes back to the same question.
+The reconciler carries out one decision, observes again and asks for the next one. `decide` has no memory, so a process
+that was killed at any moment comes back to the same question.
 
-The order of the questions is what is guaranteed:
+The order of the questions guarantees four rules:
 
-1. A superseded Bundle stays superseded, unless a person asks for it again. Its Graph is deleted when every step has
-   finished, because deleting it earlier would take a step away half way; and never in the run that writes the phase,
-   because by the next run every step has had the chance to appear.
-2. A Bundle to which newer ones have left nothing comes before everything that would create or extend a Graph.
-3. A Graph that exists is never created again, whatever the status says. One that was deleted is created again once,
-   and only for a Bundle that is being promoted or was refused.
-4. What an author must fix becomes a phase and a condition. What the API server or the network does wrong is raised
-   where it happens, never comes here, and so never becomes a phase.
-5. A status that differs only in how far the environments have come may wait a second; every other difference is
-   written at once.
+1. A superseded Bundle stays superseded, unless a person requests it again. Its Graph is deleted only when every step
+   has ended, so that no step is interrupted, and never in the run that writes the phase, because a step that is just
+   being created may not be visible before the next run.
+2. Whether newer Bundles leave an environment to a Bundle is asked before its Graph is created or extended.
+3. A Graph that exists is never created again, whatever the status says. A Graph that was deleted is created again
+   once, and only for a Bundle that is being promoted or was refused.
+4. A problem that an author can fix becomes a phase and a condition. A failure of the API server or the network is
+   raised where it happens; it never gets here, and so never becomes a phase.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from kardinal.api import Pipeline
-from kardinal.api.bundle import BundleStatus
 from kardinal.objects import JsonObject
-from kardinal.translation.errors import InvalidSpec, PromotionError
-from kardinal.translation.route import find_route
-from kardinal_controller.bundles import statuses
+from kardinal.promotion.api import Pipeline
+from kardinal.promotion.api.bundle import BundleStatus
+from kardinal.promotion.translation.errors import InvalidSpec
+from kardinal.promotion.translation.route import find_route
+from kardinal_controller.bundles import decisions
 from kardinal_controller.bundles.contenders import Standing
-from kardinal_controller.bundles.failures import DueRollback
-from kardinal_controller.bundles.observation import Observation
-from kardinal_controller.bundles.progress import all_steps_finished, progress
-from kardinal_controller.bundles.supersession import successor
+from kardinal_controller.bundles.decisions import (
+    Create,
+    Decision,
+    Delete,
+    Extend,
+    Leave,
+    LookUp,
+    Note,
+    Report,
+    RollBack,
+    StartLater,
+    effect,
+)
+from kardinal_controller.bundles.observe import Facts
+from kardinal_controller.bundles.progress import all_steps_finished
+from kardinal_controller.bundles.rules import Projection
 
-__all__ = [
-    "PATIENCE",
-    "Create",
-    "Decision",
-    "Delete",
-    "Extend",
-    "Hold",
-    "LookUp",
-    "Note",
-    "RollBack",
-    "Wait",
-    "WriteStatus",
-    "decide",
-]
-
-PATIENCE = 1.0
-"""Seconds that progress inside a phase may wait, so that quick steps are written together."""
-
-HEAD_START = 1.0
-"""Seconds for which Bundles that have not started wait for the edit of the one that started last."""
-
-_INSTANT = 0.001
-"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
+__all__ = ["decide"]
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
-    """Create the Graph of the Bundle."""
-
-    pipeline: Pipeline
-
-
-@dataclass(frozen=True, slots=True)
-class LookUp:
-    """Have the tags of the Bundle looked up and end the run; the next comes with the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extend:
-    """Add to the Graph what the intent of the Bundle needs besides, if anything."""
-
-    graph: JsonObject
-    pipeline: Pipeline
+def decide(facts: Facts, projection: Projection) -> Decision:
+    """Return the decision: the next action, with the phase, its reason and its message."""
+    if facts.bundle.metadata.deletion_timestamp is not None:
+        return effect(facts, Leave(), "it is being deleted")
+    if projection.answer is not None:
+        return effect(facts, Note(), "requests of people were decided about")
+    if (due := projection.due_rollback) is not None:
+        return effect(facts, RollBack(due), f"{due.environment} failed, and is rolled back by itself")
+    found = _graph_or_status(facts, projection)
+    if isinstance(found.action, Report) and (deletion := _graph_to_delete(facts, projection)) is not None:
+        return replace(found, action=Delete(deletion))
+    return found
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Write down what was decided about new requests, and look again: everything else follows from it."""
-
-    status: BundleStatus
-
-
-@dataclass(frozen=True, slots=True)
-class WriteStatus:
-    """Write the status, and tell what changed with it."""
-
-    status: BundleStatus
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Delete the Graph and end the run."""
-
-    graph: JsonObject
+def _graph_or_status(facts: Facts, projection: Projection) -> Decision:
+    """Return the decision for an action on the Graph, or to report the status if the Graph needs no action."""
+    done = facts.done
+    if done.refusal is not None:
+        return decisions.refused(facts, done.refusal)
+    if done.graph is not None:
+        recreated = done.created and facts.bundle.status.graph_ref is not None
+        return decisions.from_steps(projection, recreated=recreated)
+    if not facts.label:
+        return decisions.label_missing(facts)
+    if facts.bundle.status.phase == "Superseded":
+        return decisions.phase_kept(facts)
+    return _start(facts, projection) if facts.bundle.status.graph_ref is None else _go_on(facts, projection)
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """End the run. The next comes with a change, or at `until` in seconds of the monotonic clock."""
-
-    until: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """End the run without a start of the Bundle before `until` in seconds of the monotonic clock."""
-
-    until: float
-
-
-@dataclass(frozen=True, slots=True)
-class RollBack:
-    """Create the rollback that follows from a failure, and note it in the entry of the environment."""
-
-    due: DueRollback
-
-
-Decision = Note | LookUp | Create | Extend | RollBack | WriteStatus | Delete | Wait | Hold
-
-
-def decide(observation: Observation) -> Decision:
-    """Return the one thing to do next."""
-    if observation.bundle.metadata.deletion_timestamp is not None:
-        return Wait()
-    if observation.next_order is not None:
-        return Note(statuses.requests_noted(observation, observation.next_order))
-    if (due := observation.due_rollback) is not None:
-        return RollBack(due)
-    found = _graph_or_status(observation)
-    return found if isinstance(found, LookUp | Create | Extend | Hold) else _write_or_end(observation, found)
-
-
-def _graph_or_status(observation: Observation) -> LookUp | Create | Extend | Hold | BundleStatus:
-    """Return what to do about the Graph, or the status where there is nothing to do about it."""
-    before = observation.bundle.status
-    if isinstance(observation.outcome, PromotionError):
-        return statuses.refused(observation, observation.outcome)
-    if observation.outcome is not None:
-        recreated = observation.graph is None and before.graph_ref is not None
-        return statuses.from_steps(replace(observation, graph=observation.outcome), recreated=recreated)
-    if not observation.label:
-        return statuses.label_missing(observation)
-    if before.phase == "Superseded":
-        return statuses.phase_kept(observation)
-    return _start(observation) if before.graph_ref is None else _go_on(observation)
-
-
-def _start(observation: Observation) -> LookUp | Create | Hold | BundleStatus:
-    """Decide about a Bundle that, as its status says, has no Graph yet."""
-    if observation.graph is not None:
-        return statuses.from_steps(observation)
-    if why := _superseded_without_graph(observation):
-        return statuses.superseded(observation, why)
-    if observation.pipeline is None:
-        return statuses.waiting_for_pipeline(observation)
-    begin = LookUp() if observation.unresolved else Create(observation.pipeline)
-    if observation.in_queue or observation.own.pinned:
+def _start(facts: Facts, projection: Projection) -> Decision:
+    """Decide about a Bundle whose status names no Graph yet."""
+    if facts.graph is not None:
+        return _found(facts, facts.graph, projection)
+    if projection.superseded:
+        return decisions.superseded(projection.superseded)
+    if facts.pipeline is None:
+        return decisions.waiting_for_pipeline(facts)
+    if facts.unresolved:
+        begin = effect(facts, LookUp(), "its tags have not been looked up")
+    else:
+        begin = effect(facts, Create(facts.pipeline), "nothing holds its start, and it has no Graph")
+    if projection.in_queue or facts.own.pinned:
         return begin
-    if (until := _held_until(observation)) is not None:
-        return Hold(until)
-    newer = successor(observation.own, observation.siblings)
-    return begin if newer is None else statuses.waiting_for_newer(observation, newer)
+    if (until := projection.held_until) is not None:
+        return effect(facts, StartLater(until), "the Bundle that started last has its head start")
+    return begin if projection.newer is None else decisions.waiting_for_newer(projection.newer)
 
 
-def _held_until(observation: Observation) -> float | None:
-    """Return until when the Bundle that started last has its head start; None where it needs none any more.
-
-    Bundles may be created faster than agents make edits, or no edit can be made because the repository is gone. Each
-    of them would get a Graph, although all but the last are about to be taken over.
-    """
-    start = observation.latest_start
-    if start is None or start.at + HEAD_START - observation.monotonic <= _INSTANT:
-        return None
-    before = next((other for other in observation.siblings if other.name == start.bundle), None)
-    if before is not None and not before.pending:
-        first = [name for name, upstreams in observation.upstreams.items() if not upstreams]
-        at_work = [name for name in first if before.is_live(name) and not before.standings[name].has_good_edit]
-        if not at_work:
-            return None
-    return start.at + HEAD_START
+def _found(facts: Facts, graph: JsonObject, projection: Projection) -> Decision:
+    """Decide about a Bundle whose Graph was created by a run that died: the intent may have moved since."""
+    left_alone = projection.progress.phase == "Superseded" or "deletionTimestamp" in graph["metadata"]
+    if facts.pipeline is None or left_alone or _destinations(facts, facts.pipeline) <= set(projection.upstreams):
+        return decisions.from_steps(projection)
+    return _extension(graph, facts, facts.pipeline)
 
 
-def _go_on(observation: Observation) -> Create | Extend | BundleStatus:
+def _go_on(facts: Facts, projection: Projection) -> Decision:
     """Decide about a Bundle that has, or had, a Graph."""
-    if observation.graph is None:
-        return _without_graph(observation)
-    if "deletionTimestamp" in observation.graph["metadata"] and observation.bundle.status.phase == "Promoting":
-        return statuses.waiting_for_graph(observation)
-    if progress(observation.environments, observation.upstreams).phase == "Superseded":
-        return statuses.from_steps(observation)
-    if not _graph_may_lack_environments(observation):
-        return statuses.from_steps(observation)
-    if observation.pipeline is None:
-        return statuses.pipeline_lost(observation)
-    return Extend(observation.graph, observation.pipeline)
+    if facts.graph is None:
+        return _without_graph(facts, projection)
+    if "deletionTimestamp" in facts.graph["metadata"] and facts.bundle.status.phase == "Promoting":
+        return decisions.waiting_for_graph()
+    if projection.progress.phase == "Superseded" or not _graph_may_lack_environments(facts):
+        return decisions.from_steps(projection)
+    if facts.pipeline is None:
+        return decisions.pipeline_lost(facts)
+    return _extension(facts.graph, facts, facts.pipeline)
 
 
-def _without_graph(observation: Observation) -> Create | BundleStatus:
+def _extension(graph: JsonObject, facts: Facts, pipeline: Pipeline) -> Decision:
+    return effect(facts, Extend(graph, pipeline), "it may be meant for environments that its Graph does not have")
+
+
+def _without_graph(facts: Facts, projection: Projection) -> Decision:
     """Decide about a Bundle whose Graph was deleted."""
-    status = observation.bundle.status
-    if status.phase == "Promoting" and (why := _superseded_without_graph(observation)):
-        return statuses.superseded(observation, why)
+    status = facts.bundle.status
+    if status.phase == "Promoting" and projection.superseded:
+        return decisions.superseded(projection.superseded)
     unfinished = status.phase == "Promoting" or _was_refused(status)
-    if not unfinished and not _wants_more_environments(observation):
-        return statuses.phase_kept(observation)
-    if not unfinished or status.graph_recreated or observation.pipeline is None:
-        return statuses.graph_lost(observation)
-    return Create(observation.pipeline)
+    if not unfinished and not _wants_more_environments(facts):
+        return decisions.phase_kept(facts)
+    if not unfinished or status.graph_recreated or facts.pipeline is None:
+        return decisions.graph_lost(facts)
+    return effect(facts, Create(facts.pipeline), "nothing holds its start, and it has no Graph")
 
 
-def _write_or_end(observation: Observation, status: BundleStatus) -> Decision:
-    """Write `status` if it is another one than is stored; then end the run."""
-    deletion = _graph_to_delete(observation)
-    if status != observation.stored:
-        contended = any(other.is_under_way or other.pending for other in observation.siblings)
-        if deletion is not None or _essence(observation.stored, contended) != _essence(status, contended):
-            return WriteStatus(status)
-        until = observation.monotonic + PATIENCE if observation.write_by is None else observation.write_by
-        return Wait(until) if until - observation.monotonic > _INSTANT else WriteStatus(status)
-    return Delete(deletion) if deletion is not None else Wait()
-
-
-def _graph_to_delete(observation: Observation) -> JsonObject | None:
+def _graph_to_delete(facts: Facts, projection: Projection) -> JsonObject | None:
     """Return the Graph of a Bundle that was superseded by an earlier run and whose steps have all finished."""
-    graph = observation.graph
+    graph = facts.graph
     if graph is None or "deletionTimestamp" in graph["metadata"]:
         return None
-    superseded = observation.bundle.status.phase == "Superseded"
-    if not superseded or not all_steps_finished(observation.steps.values()):
+    superseded = facts.bundle.status.phase == "Superseded"
+    if not superseded or not all_steps_finished(facts.steps.values()):
         return None
-    # The step of an environment that it was admitted to may only be about to appear.
-    admitted = (Standing.of(entry) for entry in observation.environments.values() if entry.admitted_at is not None)
+    # The step of an environment to which the Bundle was admitted may not be visible yet.
+    admitted = (Standing.of(entry) for entry in projection.environments.values() if entry.admitted_at is not None)
     return graph if all(standing.landed or standing.has_ended for standing in admitted) else None
 
 
-def _superseded_without_graph(observation: Observation) -> str:
-    """Return why newer Bundles have left nothing to one without a Graph; empty where they have."""
-    if observation.prospect:
-        found = progress(observation.prospect, observation.upstreams)
-        return found.message if found.phase == "Superseded" else ""
-    own = observation.own
-    if own.pinned or observation.in_queue:
-        return ""
-    newer = [other for other in observation.siblings if other.standings and other.created > own.created]
-    return f"superseded by {max(newer, key=lambda other: other.created).name}" if newer else ""
-
-
-def _graph_may_lack_environments(observation: Observation) -> bool:
+def _graph_may_lack_environments(facts: Facts) -> bool:
     """Return whether the Bundle may be meant for environments that its Graph does not have."""
-    bundle = observation.bundle
+    bundle = facts.bundle
     return _was_refused(bundle.status) or bundle.metadata.generation != bundle.status.observed_generation
 
 
-def _wants_more_environments(observation: Observation) -> bool:
-    """Return whether the intent leads to environments that the Bundle has not been promoted to before."""
-    if observation.pipeline is None or not _graph_may_lack_environments(observation):
+def _wants_more_environments(facts: Facts) -> bool:
+    """Return whether the intent names environments without an entry in the status."""
+    if facts.pipeline is None or not _graph_may_lack_environments(facts):
         return False
+    return not _destinations(facts, facts.pipeline) <= set(facts.bundle.status.environments)
+
+
+def _destinations(facts: Facts, pipeline: Pipeline) -> set[str]:
+    """Return the environments that the intent leads to; none where it is invalid."""
     try:
-        route = find_route(observation.pipeline, observation.bundle)
+        return set(find_route(pipeline, facts.bundle).upstreams)
     except InvalidSpec:
-        return False
-    return not set(route.upstreams) <= set(observation.bundle.status.environments)
+        return set()
 
 
 def _was_refused(status: BundleStatus) -> bool:
-    """Return whether the status asks the author to fix something."""
+    """Return whether the status reports a problem that the author can fix."""
     return status.condition("InvalidSpec") is not None or status.phase == "SkipDenied"
-
-
-def _essence(status: BundleStatus, contended: bool) -> tuple[object, ...]:
-    """Return what may not wait to be written: all but progress and messages, and what other Bundles wait for."""
-    conditions = {condition.type: (condition.status, condition.reason) for condition in status.conditions}
-    kept = status.model_copy(update={"environments": {}, "conditions": ()})
-    generations = {condition.observed_generation for condition in status.conditions}
-    decided = {
-        name: (entry.admitted_at, entry.displaced_by, entry.healthy, entry.tags_checked_at)
-        for name, entry in status.environments.items()
-    }
-    standings = {name: Standing.of(entry) for name, entry in status.environments.items()} if contended else {}
-    awaited = {name: (each.prepared, each.landed, each.has_ended) for name, each in standings.items()}
-    return kept, conditions, generations, decided, awaited

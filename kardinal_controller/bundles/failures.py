@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kardinal.api import Bundle
-from kardinal.api.bundle import EnvironmentStatus
-from kardinal.api.names import rollback_name
 from kardinal.objects import JsonObject
-from kardinal.translation.rollback import AUTOMATIC, new_rollback, past_of, same_artifacts
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.bundle import EnvironmentStatus
+from kardinal.promotion.api.names import rollback_name
+from kardinal.promotion.translation.rollback import AUTOMATIC, new_rollback, past_of, same_artifacts
 
 __all__ = ["DueRollback", "due_rollback", "refused_artifacts", "stopped"]
 
@@ -34,11 +34,11 @@ def stopped(
     on_failure: Mapping[str, str],
     refused: Mapping[str, str],
 ) -> dict[str, EnvironmentStatus]:
-    """Return the entries of a Bundle with those stopped that go no further.
+    """Return the entries of a Bundle, with `stopped` set in those that a failure stops.
 
-    An environment that has failed stops the others when it does: `before` are the entries as they were written last.
-    So one that a person tries again afterwards goes on. `refused` names for environments the Bundle that has failed
-    there with the same artifacts.
+    An environment stops the others at the moment when it fails: `before` has the entries that were written last. So an
+    environment that a person retries afterwards goes on. `refused`: environment -> the Bundle that has failed there
+    with the same artifacts.
     """
     found = dict(entries)
     aborting = [
@@ -65,10 +65,10 @@ def due_rollback(
     *,
     on_failure: Mapping[str, str],
 ) -> DueRollback | None:
-    """Return the rollback that follows from a failure and was not made yet; None where none does.
+    """Return the rollback that follows from a failure and was not created yet; None if there is none.
 
-    It follows where the Bundle is what the environment runs and something else was Verified there before. A rollback
-    that fails is never followed by another one.
+    A rollback follows if the environment runs this Bundle and another Bundle was Verified there before. A rollback that
+    fails is never followed by another rollback.
     """
     failed = [name for name, entry in entries.items() if on_failure.get(name) == "rollback" and _has_failed(entry)]
     failed = [name for name in failed if entries[name].rolled_back_by is None and entries[name].displaced_by is None]
@@ -89,7 +89,7 @@ def due_rollback(
 def refused_artifacts(bundle: Bundle, current: JsonObject, others: Iterable[JsonObject]) -> dict[str, str]:
     """Return the environments in which another Bundle with these artifacts was rolled back, with its name.
 
-    A rollback brings what it says: a person chose it, or it was Verified there.
+    Empty for a rollback: its artifacts were chosen by a person, or were Verified there.
     """
     if bundle.spec.intent.rollback is not None:
         return {}
@@ -108,5 +108,5 @@ def _has_failed(entry: EnvironmentStatus | None) -> bool:
 
 def _may_land(entry: EnvironmentStatus) -> bool:
     """Return whether a change may still land there."""
-    ended = entry.state in ("Verified", "Failed", "Superseded") or entry.promoted_at is not None
+    ended = entry.has_ended or entry.promoted_at is not None
     return not ended and entry.displaced_by is None and entry.stopped is None

@@ -1,8 +1,8 @@
 """Creating, extending and deleting the Graphs of Bundles.
 
-A Graph belongs to a Bundle when this very Bundle controls it and the Bundle's status records it: by uid, or, between
-the note of its hash and the note of its uid, by that hash. So a run that crashed after creating the Graph leaves
-nothing to repair, and a Graph that another user made under the Bundle's name is not taken for it.
+A Graph belongs to a Bundle if the Bundle controls it, by uid, and the Bundle's status records it: by its uid, or, as
+long as the status has no uid, by its hash. So a run that crashed after creating the Graph leaves nothing to repair, and
+a Graph that another user creates under the Bundle's name does not count.
 
 A node is translated once, with the gates of that moment, and never gets those that were missed. So the gates are listed
 from the API server: a cache may be seconds behind, and a gate that existed before the Bundle must hold it.
@@ -14,16 +14,17 @@ import asyncio
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 
-from kardinal.api import BUNDLE, POLICY_GATE, Bundle, Pipeline, PolicyGate
-from kardinal.api.names import FIELD_MANAGER_CONTROLLER, LABEL_BUNDLE
+from kardinal.clock import Clock
 from kardinal.kube import AlreadyExists, Client, Conflict, NotFound
 from kardinal.objects import GRAPH, JsonObject, controller_of
-from kardinal.policy.matching import GateTemplate, collect
-from kardinal.runtime import Clock
-from kardinal.translation.errors import GraphChanged, GraphNameTaken
-from kardinal.translation.recorded import spec_hash
-from kardinal.translation.repository import Features
-from kardinal.translation.translate import extend_graph, translate
+from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
+from kardinal.promotion.api.names import FIELD_MANAGER_CONTROLLER, LABEL_BUNDLE
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
+from kardinal.promotion.policy.matching import GateTemplate, collect
+from kardinal.promotion.translation.errors import GraphChanged, GraphNameTaken
+from kardinal.promotion.translation.recorded import spec_hash
+from kardinal.promotion.translation.repository import Features
+from kardinal.promotion.translation.translate import extend_graph, translate
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles.rollback import check_rollback
 from kardinal_controller.caches import Caches
@@ -55,12 +56,12 @@ class GraphKeeper:
         self._expressions = expressions
 
     def find(self, bundle: Bundle) -> JsonObject | None:
-        """Return the Graph that belongs to a Bundle, as far as the cache knows."""
+        """Return the Graph that belongs to a Bundle from the cache, which may be late; None if it has none."""
         found = self._caches.graphs.get(bundle.metadata.namespace, bundle.metadata.name)
         return found if found is not None and _belongs(found, bundle) else None
 
     async def translated(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
-        """Return the Graph of a Bundle as it is to be created; raises what `translate` raises."""
+        """Translate a Bundle to the Graph to create; raises the errors of `translate`, and of an invalid rollback."""
         await check_rollback(bundle, pipeline, self._client)
         gates = await self._gates_now(pipeline)
         await self._prepare(gates)
@@ -74,14 +75,15 @@ class GraphKeeper:
         )
 
     async def create_rollback(self, manifest: JsonObject) -> str:
-        """Create a Bundle that rolls an environment back, unless one of its name stands; returns the name."""
+        """Create a Bundle that rolls an environment back, unless a Bundle of its name exists; return the name."""
         with suppress(AlreadyExists):
             await self._client.create(BUNDLE, manifest, field_manager=FIELD_MANAGER_CONTROLLER)
         return str(manifest["metadata"]["name"])
 
     async def create(self, wanted: JsonObject, bundle: Bundle) -> JsonObject:
-        """Create the Graph whose hash the Bundle's status has; raises `GraphNameTaken`."""
-        name, namespace = bundle.metadata.name, bundle.metadata.namespace
+        """Create the Graph, whose hash the Bundle's status has already; raises `GraphNameTaken`."""
+        name = bundle.metadata.name
+        namespace = bundle.metadata.namespace
         try:
             return await self._client.create(GRAPH, wanted, field_manager=FIELD_MANAGER_CONTROLLER)
         except AlreadyExists:
@@ -91,10 +93,10 @@ class GraphKeeper:
         raise GraphNameTaken(name)
 
     async def extension(self, graph: JsonObject, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
-        """Return the Graph with the nodes that the present intent needs besides, if any.
+        """Return the Graph with further nodes for the present intent, or unchanged if it needs none.
 
-        Raises what `translate` raises, and `GraphChanged`: nodes that another user wrote must not get a place in the
-        record by being extended.
+        Raises the errors of `translate`, and `GraphChanged` if the spec differs from the recorded one: an extension
+        would add the nodes of another user to the record.
         """
         if not has_recorded_spec(graph, bundle):
             # The cache may be older than the record.
@@ -123,12 +125,12 @@ class GraphKeeper:
         )
 
     async def delete(self, graph: JsonObject) -> None:
-        """Ask for the deletion of this very Graph; the engine deletes its nodes in order."""
+        """Request the deletion of the Graph with this uid; the engine then deletes its objects in order."""
         metadata = graph["metadata"]
         try:
             await self._client.delete(GRAPH, metadata["name"], metadata["namespace"], uid=metadata["uid"])
         except (NotFound, Conflict):
-            # Gone, or another one of the same name: either way nothing of the Bundle is left to delete.
+            # The Graph is gone, and there may be another Graph of the same name, which is not deleted.
             return
 
     def _extended(
@@ -145,7 +147,7 @@ class GraphKeeper:
         )
 
     async def _prepare(self, gates: Iterable[GateTemplate]) -> None:
-        """Compile what translation evaluates."""
+        """Compile the expressions that translation evaluates: those of gates that permit a skip."""
         await self._expressions.prepare(gate.spec.expression for gate in gates if gate.permits_skip)
 
     async def _gates_now(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
@@ -157,7 +159,7 @@ class GraphKeeper:
         return self._collected(pipeline, (gate for found in lists for gate in found.items))
 
     def gates_known(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
-        """List the gates of a Pipeline from the cache: enough to find out whether there is anything to add."""
+        """List the gates of a Pipeline from the cache, which is enough to see whether a Graph may need more nodes."""
         return self._collected(pipeline, self.templates_known(pipeline))
 
     def templates_known(self, pipeline: Pipeline) -> list[JsonObject]:
@@ -177,13 +179,11 @@ class GraphKeeper:
 
 
 def _belongs(graph: JsonObject, bundle: Bundle) -> bool:
-    """Return whether a Graph is this Bundle's: the one in its status, or the one it was about to create."""
-    owner, record = controller_of(graph, BUNDLE), bundle.status.graph
-    if owner is None or owner.uid != bundle.metadata.uid:
+    """Return whether a Graph belongs to a Bundle: its status has the uid of the Graph, or before that the hash."""
+    owner = controller_of(graph, BUNDLE)
+    record = bundle.status.graph
+    if owner is None or owner.uid != bundle.metadata.uid or record is None:
         return False
-    if record is None:
-        # The Graph of a Bundle that an older version started, which recorded the name alone.
-        return bundle.status.graph_ref is not None
     if record.uid is not None:
         return bool(graph["metadata"]["uid"] == record.uid)
     return spec_hash(graph) == record.next_hash
@@ -192,4 +192,4 @@ def _belongs(graph: JsonObject, bundle: Bundle) -> bool:
 def has_recorded_spec(graph: JsonObject, bundle: Bundle) -> bool:
     """Return whether a Graph has the spec that the status of its Bundle records."""
     record = bundle.status.graph
-    return record is None or spec_hash(graph) in (record.hash, record.next_hash)
+    return record is not None and spec_hash(graph) in (record.hash, record.next_hash)

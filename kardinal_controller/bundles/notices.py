@@ -1,13 +1,13 @@
-"""The conditions of a Bundle beside Ready that say what keeps it, or what it goes by (pure).
+"""The conditions of a Bundle beside Ready that tell of an obstacle or of a difference to today (pure).
 
     Paused     a freeze of its Pipeline holds it
     Held       an environment is kept from its next effect: by a gate, a freeze, or until a person puts something right
     TagMoved   a tag is another image than it was when the Bundle started
     NoAgent    no agent serves the shard of an environment
-    Outdated   its Graph is not what it would be today, and does not follow the Pipeline or the gates
+    Outdated   its Graph differs from the Graph that would be made today from the Pipeline and the gates
 
-Each stands while it is true and is absent otherwise. What they say of other people's text (the message of a freeze, the
-values of a gate) is shown as it is in the objects it comes from.
+A condition that is not true is absent. Texts of other people in a message (the message of a freeze, the values of a
+gate) are copied as they are in their objects.
 """
 
 from __future__ import annotations
@@ -15,65 +15,71 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kardinal.api import PromotionStep
-from kardinal.api.bundle import BundlePhase
-from kardinal.api.commands import create_command
-from kardinal.api.promotion_step import NO_AGENT
-from kardinal.translation.drift import Drift
-from kardinal_controller.bundles.observation import Observation
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.bundle import BundlePhase
+from kardinal.promotion.api.commands import create_command
+from kardinal.promotion.api.promotion_step import NO_AGENT
+from kardinal.promotion.translation.drift import Drift
+from kardinal_controller.bundles.observe import Facts
+from kardinal_controller.bundles.rules import Projection
 
 __all__ = ["HELD", "NOTICES", "OUTDATED", "PAUSED", "TAG_MOVED", "Notice", "notices"]
 
-PAUSED, HELD, OUTDATED, TAG_MOVED = "Paused", "Held", "Outdated", "TagMoved"
+PAUSED = "Paused"
+HELD = "Held"
+OUTDATED = "Outdated"
+TAG_MOVED = "TagMoved"
 NOTICES = (PAUSED, HELD, OUTDATED, TAG_MOVED, NO_AGENT)
 
 _SHOWN = 4
-"""Environments, and differences of one, that are told; of others there is the number."""
+"""The most environments, and differences of one environment, in a message; of further ones it has the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A condition that is True."""
+    """A condition of a Bundle with the status True."""
 
     type: str
     reason: str
     message: str
 
 
-def notices(observation: Observation, phase: BundlePhase) -> Iterator[Notice]:
-    """Yield what is true of a Bundle in a phase."""
-    if observation.freeze is not None and phase == "Promoting":
-        why = f": {observation.freeze}" if observation.freeze else ""
-        yield Notice(PAUSED, PAUSED, f"Pipeline {_pipeline(observation)} is paused{why}; {_resume(observation)}")
-    held = {name: entry.held for name, entry in observation.environments.items() if entry.held is not None}
+def notices(projection: Projection, phase: BundlePhase) -> Iterator[Notice]:
+    """Yield the notices that apply to a Bundle in a phase."""
+    facts = projection.facts
+    if facts.freeze is not None and phase == "Promoting":
+        why = f": {facts.freeze}" if facts.freeze else ""
+        yield Notice(PAUSED, PAUSED, f"Pipeline {_pipeline(facts)} is paused{why}; {_resume(facts)}")
+    held = {name: entry.held for name, entry in projection.environments.items() if entry.held is not None}
     if held:
         yield Notice(HELD, HELD, "; ".join(f"{name}: {why}" for name, why in held.items()))
-    if unserved := {name: each for name, step in observation.steps.items() if (each := _unserved(step))}:
+    if unserved := {name: each for name, step in facts.steps.items() if (each := _unserved(step))}:
         yield Notice(NO_AGENT, NO_AGENT, "; ".join(f"{name}: {why}" for name, why in unserved.items()))
-    moved = [each for each in observation.bundle.status.artifacts or () if each.moved_to is not None]
+    moved = [each for each in facts.bundle.status.artifacts or () if each.moved_to is not None]
     if moved:
         texts = [f"{each.reference} was {each.digest} and is {each.moved_to}" for each in moved]
         remedy = "environments without update.pinDigest get the image of today: to promote what was meant there, create"
         yield Notice(TAG_MOVED, TAG_MOVED, f"{_few(texts)}; {remedy} a Bundle with its digest")
-    if phase in ("Promoting", "Failed") and (found := _outdated(observation)) is not None:
+    if phase in ("Promoting", "Failed") and (found := _outdated(facts)) is not None:
         yield found
 
 
 def _unserved(step: PromotionStep) -> str:
-    """Return that no agent takes a step; empty where one has."""
+    """Return the message that no agent takes a step; empty if an agent has taken it."""
     condition = step.status.condition(NO_AGENT)
     return condition.message if condition is not None and condition.status == "True" else ""
 
 
-def _outdated(observation: Observation) -> Notice | None:
-    drift = observation.drift
-    if observation.outcome is not None:
-        # The Graph has just become another one than was compared; the next run compares that.
-        known = observation.bundle.status.condition(OUTDATED)
+def _outdated(facts: Facts) -> Notice | None:
+    drift = facts.drift
+    if facts.done.graph is not None or facts.done.refusal is not None:
+        # This run has changed the Graph since the comparison; the next run compares again.
+        known = facts.bundle.status.condition(OUTDATED)
         return Notice(OUTDATED, known.reason, known.message) if known is not None else None
     if not drift:
         return None
-    pipeline, bundle = _pipeline(observation), observation.bundle
+    pipeline = _pipeline(facts)
+    bundle = facts.bundle
     # The command stands before the details, which may be long and are cut.
     sentences = []
     if drift.changed:
@@ -103,9 +109,9 @@ def _few(texts: Sequence[str]) -> str:
     return ", ".join(texts[:_SHOWN]) + more
 
 
-def _resume(observation: Observation) -> str:
-    return f"to go on: kardinal resume {_pipeline(observation)}"
+def _resume(facts: Facts) -> str:
+    return f"to go on: kardinal resume {_pipeline(facts)}"
 
 
-def _pipeline(observation: Observation) -> str:
-    return observation.pipeline.metadata.name if observation.pipeline is not None else observation.label
+def _pipeline(facts: Facts) -> str:
+    return facts.pipeline.metadata.name if facts.pipeline is not None else facts.label

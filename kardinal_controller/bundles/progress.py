@@ -1,9 +1,8 @@
-"""How far a Bundle has come, computed from its steps (pure).
+"""Compute how far a Bundle has come from its PromotionSteps (pure).
 
-A step knows where it is; the Bundle keeps what must outlive the step. So the entry of an environment follows its step,
-except that what was Verified stays: the Graph of a finished Bundle may be deleted, its steps made again and abandoned,
-and the evidence of the promotion is still what it was. Only a step that fails in a Bundle that has not finished takes
-a verification back.
+The entry of an environment in the Bundle's status follows its PromotionStep, but outlives it: an entry that is Verified
+stays so, with its evidence, when the Graph of an ended Bundle is deleted, or its steps are created again and abandoned.
+Only a step that fails in a Bundle that has not ended changes a Verified entry.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kardinal.api import PromotionStep
-from kardinal.api.bundle import BundlePhase, EnvironmentStatus
-from kardinal.api.promotion_step import NO_AGENT, PromotionStepStatus
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import find_condition
-from kardinal.translation.environment_order import ancestors
-from kardinal.translation.topology import Topology
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.bundle import BundlePhase, EnvironmentStatus
+from kardinal.promotion.api.promotion_step import NO_AGENT, PromotionStepStatus
+from kardinal.promotion.translation.environment_order import ancestors
+from kardinal.promotion.translation.topology import Topology
 
 __all__ = [
     "Progress",
@@ -32,10 +31,10 @@ _KEPT = (
     *("attempt", "attempts", "request", "tags_checked_at", "admitted_at"),
     *("displaced_by", "stopped", "rolled_back_by", "replaced_at"),
 )
-"""Fields of an entry that do not come from its step."""
+"""The fields of an entry that are not copied from its PromotionStep."""
 
 _STATES_WITH_MESSAGE = frozenset(["WaitingForMerge", "Failed"])
-"""States whose message is worth a line on the Bundle; in the others it changes too often, unless it is tried again."""
+"""States whose message is copied to the Bundle; in other states only the message of a failure that is retried is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, unde
 
 
 def _message(status: PromotionStepStatus) -> str | None:
-    """Return the message of a step that is worth a line on the Bundle, or why what it verified is unhealthy."""
+    """Return the message of a step that is copied to the Bundle; None if there is none, or if it changes too often."""
     if (unserved := status.condition(NO_AGENT)) is not None:
         return unserved.message
     degraded = status.condition("Degraded")
@@ -106,7 +105,7 @@ def _message(status: PromotionStepStatus) -> str | None:
 
 
 def _held(status: PromotionStepStatus) -> str | None:
-    """Return what keeps a step from its next effect; None where nothing does."""
+    """Return the message of the condition Held of a step; None if the step is not held."""
     condition = status.condition("Held")
     return condition.message if condition is not None and condition.status == "True" else None
 
@@ -114,9 +113,9 @@ def _held(status: PromotionStepStatus) -> str | None:
 def progress(
     entries: Mapping[str, EnvironmentStatus], upstreams: Mapping[str, Sequence[str]] | None = None
 ) -> Progress:
-    """Return what the environments, in the order of `upstreams`, add up to.
+    """Return the phase of a Bundle that follows from the entries of its environments.
 
-    A Bundle is superseded when nothing is left to it and another has taken over some of what was.
+    A Bundle is Superseded if it was superseded in at least one environment and can go on in none.
     """
     displaced = {name: entry.displaced_by for name, entry in entries.items() if is_displaced(entry)}
     if displaced and _nothing_is_left(entries, upstreams or {}):
@@ -131,12 +130,12 @@ def progress(
 
 
 def is_displaced(entry: EnvironmentStatus) -> bool:
-    """Return whether another Bundle has taken an environment over before this one was Verified there."""
+    """Return whether another Bundle has superseded this one in an environment before it was Verified there."""
     return entry.displaced_by is not None and entry.state != "Verified"
 
 
 def _nothing_is_left(entries: Mapping[str, EnvironmentStatus], upstreams: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether every environment is Verified, Failed, taken over, or behind one that is not Verified for good."""
+    """Return whether each environment is Verified, Failed, superseded, or downstream of a Failed or superseded one."""
     stopped = {name for name, entry in entries.items() if entry.state == "Failed" or is_displaced(entry)}
     return all(
         name in stopped or entry.state == "Verified" or not stopped.isdisjoint(ancestors(upstreams, name))
@@ -145,7 +144,7 @@ def _nothing_is_left(entries: Mapping[str, EnvironmentStatus], upstreams: Mappin
 
 
 def _superseded_by(displaced: Mapping[str, str | None]) -> str:
-    """Return which Bundle has taken over which environments, in words."""
+    """Return a message that names the newer Bundles with the environments in which each has superseded this one."""
     by: dict[str, list[str]] = {}
     for environment, newer in sorted(displaced.items()):
         by.setdefault(str(newer), []).append(environment)
@@ -153,7 +152,7 @@ def _superseded_by(displaced: Mapping[str, str | None]) -> str:
 
 
 def all_steps_finished(steps: Iterable[PromotionStep]) -> bool:
-    """Return whether no step is on its way; one that its agent abandoned has failed."""
+    """Return whether every step has ended; a step that its agent has abandoned counts as Failed."""
     return all(step.status.has_ended for step in steps)
 
 

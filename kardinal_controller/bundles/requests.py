@@ -11,27 +11,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kardinal.api import Bundle
-from kardinal.api.bundle import KEPT_ATTEMPTS, AttemptRecord, EnvironmentStatus, IntentRequest, RequestStatus
-from kardinal.api.evidence import EARLIER_EVIDENCE_BYTES, bounded
 from kardinal.objects.text import cut
-from kardinal.translation.environment_order import ancestors
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.bundle import KEPT_ATTEMPTS, AttemptRecord, EnvironmentStatus, IntentRequest, RequestStatus
+from kardinal.promotion.api.evidence import EARLIER_EVIDENCE_BYTES, bounded
+from kardinal.promotion.translation.environment_order import ancestors
 from kardinal_controller.bundles.contenders import DISPLACED, Contender, Order
-from kardinal_controller.bundles.takeover import landed_after
+from kardinal_controller.bundles.supersession import landed_after
 
-__all__ = ["Answer", "Situation", "answered", "unseen"]
+__all__ = ["RequestAnswers", "Situation", "answered", "unseen"]
 
-_ENDED = frozenset(["Verified", "Failed", DISPLACED])
 
 _EARLIER_MESSAGE = 256
-"""Characters that are kept of the message of an earlier attempt."""
+"""The most characters of the message of an earlier attempt; the rest is cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The surroundings of a Bundle that requests are decided by.
+    """The facts about a Bundle by which requests are accepted or refused.
 
-    `upstreams` has the order of all environments that the Bundle may go to.
+    `upstreams`: environment -> its upstream environments, for all environments that the Bundle may go to.
     """
 
     pipeline: str
@@ -42,15 +41,15 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The requests with their answers, and the entries that follow from them."""
+class RequestAnswers:
+    """The answers to requests, and the entries of the environments that follow from the accepted ones."""
 
     requests: tuple[RequestStatus, ...]
     entries: dict[str, EnvironmentStatus]
 
 
 def unseen(bundle: Bundle) -> list[IntentRequest]:
-    """Return the requests that nothing was decided about yet, each id once."""
+    """Return the requests without an answer, each id once."""
     seen = {request.id for request in bundle.status.requests or ()}
     return [
         request
@@ -59,10 +58,11 @@ def unseen(bundle: Bundle) -> list[IntentRequest]:
     ]
 
 
-def answered(requests: Sequence[IntentRequest], situation: Situation, *, first: Order, now: datetime) -> Answer:
-    """Decide about new requests in their order; `first` is the order of the first of them."""
+def answered(requests: Sequence[IntentRequest], situation: Situation, *, first: Order, now: datetime) -> RequestAnswers:
+    """Answer new requests one after the other; `first` is the order of the first one."""
     after, number = first
-    entries, found = dict(situation.entries), []
+    entries = dict(situation.entries)
+    found = []
     for offset, request in enumerate(requests):
         here = replace(situation, entries=entries)
         changed = _retry(request, here) if request.action == "retry" else _promote(request, here)
@@ -80,11 +80,11 @@ def answered(requests: Sequence[IntentRequest], situation: Situation, *, first: 
                 sequence=int(number) + offset,
             )
         )
-    return Answer(tuple(found), entries)
+    return RequestAnswers(tuple(found), entries)
 
 
 def _retry(request: IntentRequest, here: Situation) -> dict[str, EnvironmentStatus] | str:
-    """Return the entry of the attempt that begins, or why none does."""
+    """Return the entry of the next attempt, or the reason why the request is refused."""
     name = request.environment or ""
     entry = here.entries.get(name)
     if entry is None:
@@ -100,7 +100,7 @@ def _retry(request: IntentRequest, here: Situation) -> dict[str, EnvironmentStat
 
 
 def _promote(request: IntentRequest, here: Situation) -> dict[str, EnvironmentStatus] | str:
-    """Return the entries that the request changes, or why it changes none."""
+    """Return the entries that the request changes, or the reason why it is refused."""
     if request.environment is None:
         wanted = list(here.upstreams if not here.entries else here.entries)
     else:
@@ -116,21 +116,21 @@ def _promote(request: IntentRequest, here: Situation) -> dict[str, EnvironmentSt
 
 
 def _way_to(name: str, here: Situation) -> list[str]:
-    """Return an environment with those before it in which the Bundle is not Verified."""
+    """Return an environment with its upstream environments in which the Bundle is not Verified."""
     before = [each for each in here.upstreams if each in ancestors(here.upstreams, name)]
     return [*(each for each in before if not _is_verified(each, here)), name]
 
 
 def _asked_for(name: str, here: Situation, request: str) -> EnvironmentStatus:
     entry = here.entries.get(name) or EnvironmentStatus(state="Pending")
-    if entry.state in _ENDED:
+    if entry.has_ended:
         return _restarted(entry, request=request)
-    # What is under way goes on, by a newer intent.
+    # A promotion that is under way goes on, by a newer intent.
     return entry.model_copy(update={"request": request, "displaced_by": None, "stopped": None})
 
 
 def _restarted(entry: EnvironmentStatus, *, request: str | None) -> EnvironmentStatus:
-    """Return the entry of the next attempt, with a record of this one."""
+    """Return the entry of the next attempt, with a record of the attempt in `entry`."""
     number = entry.attempt or 1
     record = AttemptRecord(
         attempt=number,
@@ -151,13 +151,13 @@ def _restarted(entry: EnvironmentStatus, *, request: str | None) -> EnvironmentS
         attempt=number + 1,
         attempts=attempts,
         request=request,
-        # One rollback follows by itself, however often a person tries again.
+        # A failure is rolled back automatically once, however often a person retries.
         rolled_back_by=entry.rolled_back_by,
     )
 
 
 def _runs_in(name: str, here: Situation) -> bool:
-    """Return whether the Bundle is Verified in an environment, and no other has landed there since."""
+    """Return whether the Bundle is Verified in an environment, and no other Bundle has landed there since."""
     entry = here.entries.get(name)
     if entry is None or entry.state != "Verified":
         return False

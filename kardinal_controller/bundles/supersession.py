@@ -1,162 +1,144 @@
-"""The order of the Bundles of a Pipeline, and what of them is decided but not visible yet.
+"""Decide which Bundle writes to an environment, and which is superseded: docs/design/bundle-life.md (pure).
 
-Creation times have whole seconds, so every Bundle gets a number when it is first seen, in the order of creation as the
-API server counts it. The number is in its status from the first write on; until then it is only remembered here. So is
-the admission to an environment: two Bundles that are decided about at one moment must not both be admitted.
+The rules are applied to one Bundle at a time and change only its own entries: each Bundle finds out for itself that
+another one has superseded it. Three fields of an entry decide, and the agent acts by them:
+
+displacedBy   a newer Bundle has superseded this one: a change that has not landed is withdrawn, and nothing is started
+admittedAt    the Bundle may write to the environment; at most one Bundle of a Pipeline and type may at a time
+preparedAt    the edit of the Bundle was found good, and the Bundle waits to be admitted
+
+A Bundle is admitted only when its step exists or is created at once. So a Bundle that is superseded before its
+admission cannot be writing, even if its agent does not know of it yet. A Bundle that is superseded after its admission
+may be writing until its step has ended.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from types import MappingProxyType
 
-from kardinal.api import Bundle
-from kardinal.api.bundle import EnvironmentStatus
-from kardinal.objects import JsonObject, Key, key_of
-from kardinal_controller.bundles.contenders import Contender, Order, Standing
-from kardinal_controller.caches import pipeline_label
+from kardinal.promotion.api.bundle import EnvironmentStatus
+from kardinal_controller.bundles.contenders import DISPLACED, Contender
 
-__all__ = ["Admissions", "SequenceNumbers", "Start", "Starts", "successor"]
+__all__ = ["first_before", "landed_after", "settled", "successor", "taker"]
 
-
-_STARTS_KEPT = 10_000
-"""Pipelines whose latest start is remembered."""
+NO_HOLDS: Mapping[str, str] = MappingProxyType({})
 
 
-class SequenceNumbers:
-    """Gives the Bundles of a Pipeline their numbers; reads the objects as they are, because there may be thousands."""
+def settled(
+    own: Contender,
+    entries: Mapping[str, EnvironmentStatus],
+    others: Sequence[Contender],
+    *,
+    started: Collection[str],
+    coming: Collection[str],
+    queue: bool,
+    now: datetime,
+    held: Mapping[str, str] = NO_HOLDS,
+) -> dict[str, EnvironmentStatus]:
+    """Return the entries of a Bundle with the changes that the other Bundles bring.
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._reserved = 0
-
-    def of(self, bundle: JsonObject) -> int | None:
-        """Return the number of a Bundle, which is in its status or was given by `assign`."""
-        known: int | None = bundle.get("status", {}).get("sequence")
-        uid = bundle["metadata"]["uid"]
-        if known is None:
-            return self._numbers.get(uid)
-        self._numbers.pop(uid, None)
-        return known
-
-    def assign(self, bundles: Sequence[JsonObject]) -> None:
-        """Give numbers to those of the Bundles of one Pipeline that have none, in the order of their creation."""
-        known = [self.of(bundle) for bundle in bundles]
-        last = self._last(bundles)
-        new = [bundle for bundle, number in zip(bundles, known, strict=True) if number is None]
-        for number, bundle in enumerate(sorted(new, key=_creation), last + 1):
-            self._numbers[bundle["metadata"]["uid"]] = number
-
-    def reserve(self, bundles: Sequence[JsonObject], count: int) -> Order:
-        """Return the order of the first of `count` new requests, which the numbers after it are kept for."""
-        self._reserved = self._last(bundles) + count
-        return max(created_at(bundle) for bundle in bundles), self._reserved - count + 1
-
-    def _last(self, bundles: Sequence[JsonObject]) -> int:
-        """Return the greatest number that a Bundle or a request of a Pipeline has, or was promised."""
-        known = [self.of(bundle) or 0 for bundle in bundles]
-        requests = ((bundle.get("status") or {}).get("requests") or () for bundle in bundles)
-        asked: list[int] = [each["sequence"] for found in requests for each in found]
-        return max(*known, *asked, self._reserved, 0)
-
-    def fill_in(self, bundle: Bundle) -> Bundle:
-        """Return a Bundle with `status.sequence` filled in."""
-        if bundle.status.sequence is not None:
-            return bundle
-        status = bundle.status.model_copy(update={"sequence": self._numbers.get(bundle.metadata.uid)})
-        return bundle.model_copy(update={"status": status})
-
-    def order(self, bundle: JsonObject) -> Order:
-        """Return what sorts the Bundles of a Pipeline; one without a number was heard of last."""
-        number = self.of(bundle)
-        return created_at(bundle), math.inf if number is None else number
-
-
-class Admissions:
-    """Remembers which Bundles were admitted to which environments until the informer has it from their statuses."""
-
-    def __init__(self) -> None:
-        self._admitted: dict[Key, tuple[str, frozenset[str]]] = {}
-
-    def note(self, bundle: JsonObject, entries: Mapping[str, EnvironmentStatus]) -> None:
-        """Remember what a status that is about to be written says."""
-        admitted = frozenset(name for name, entry in entries.items() if entry.admitted_at is not None)
-        self._admitted[key_of(bundle)] = bundle["metadata"]["uid"], admitted
-
-    def fill_in(self, bundle: JsonObject, standings: Mapping[str, Standing]) -> Mapping[str, Standing]:
-        """Return the standings of a Bundle with its admissions filled in."""
-        uid, admitted = self._admitted.get(key_of(bundle), ("", frozenset[str]()))
-        if uid != bundle["metadata"]["uid"] or all(standings[name].admitted for name in admitted & standings.keys()):
-            self.forget(key_of(bundle))
-            return standings
-        return {name: replace(each, admitted=each.admitted or name in admitted) for name, each in standings.items()}
-
-    def forget(self, key: Key) -> None:
-        """Drop what is remembered of a Bundle."""
-        self._admitted.pop(key, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A Bundle that was given a Graph."""
-
-    bundle: str
-    """Its name."""
-    at: float
-    """Seconds of the monotonic clock."""
-
-
-class Starts:
-    """Remembers the latest start of each Pipeline and type.
-
-    It only spares work, so what is forgotten, at a restart or beyond some thousand Pipelines, is not missed.
+    `started`: the environments that have a step. `coming`: those whose step the engine creates at once. In a `queue`
+    only rollbacks supersede. `held`: environment with a hold -> the only Bundle that the hold lets through. No other
+    Bundle is admitted there, and none that waits for the hold supersedes that Bundle.
     """
+    found = dict(entries)
+    takers = [other for other in others if other.rolls_back] if queue else others
+    for name, entry in entries.items():
+        own = own.with_standings(found)
+        let_through = held.get(name) == own.name
+        if (newer := taker(own, name, takers, started=name in started, let_through=let_through)) is not None:
+            found[name] = entry.model_copy(update={"displaced_by": newer.name})
+    for name, entry in found.items():
+        if entry.displaced_by is not None and _is_at_rest(own, name, entry, started=name in started):
+            found[name] = entry.model_copy(update={"state": DISPLACED, "message": None})
+        elif entry.stopped is not None and _is_at_rest(own, name, entry, started=name in started):
+            found[name] = entry.model_copy(update={"state": "Failed", "message": entry.message or entry.stopped})
+    own = own.with_standings(found)
+    for name, entry in found.items():
+        may_write = held.get(name, own.name) == own.name
+        if may_write and entry.admitted_at is None and own.is_live(name) and (name in started or name in coming):
+            first = first_before(own, name, others, queue=queue)
+            update = {"admitted_at": now} if first is None else {"message": f"waits for Bundle {first.name}"}
+            found[name] = entry.model_copy(update=update)
+        if entry.state == "Verified" and entry.replaced_at is None and (own.is_under_way or entry.healthy is False):
+            replaced = any(_landed_after(other, name, entry) for other in others)
+            found[name] = entry.model_copy(update={"replaced_at": now if replaced else None})
+    return found
 
-    def __init__(self) -> None:
-        self._latest: dict[tuple[str, str, object], Start] = {}
 
-    def note(self, bundle: JsonObject, moment: float) -> None:
-        """Remember that a Bundle is given a Graph now."""
-        key = _pipeline_and_type(bundle)
-        self._latest.pop(key, None)
-        self._latest[key] = Start(bundle["metadata"]["name"], moment)
-        if len(self._latest) > _STARTS_KEPT:
-            del self._latest[next(iter(self._latest))]
+def taker(
+    own: Contender, environment: str, others: Sequence[Contender], *, started: bool, let_through: bool = False
+) -> Contender | None:
+    """Return the newest Bundle that supersedes `own` in an environment; None if there is none.
 
-    def latest_before(self, bundle: JsonObject) -> Start | None:
-        """Return the latest start of another Bundle beside this one; None where none is known."""
-        start = self._latest.get(_pipeline_and_type(bundle))
-        return start if start is not None and start.bundle != bundle["metadata"]["name"] else None
+    If `own` has a step there, the newer Bundle needs a good edit; if `own` has landed, the newer one must have landed
+    later, because until then `own` may still be proven. Without a step, the newer Bundle only has to arrive next.
+    `let_through`: a hold lets `own` alone through, so a newer Bundle would supersede it and then wait.
+    """
+    if own.pinned or not own.is_live(environment):
+        return None
+    own_order = own.order_at(environment)
+    landed = own.landed(environment)
+
+    if (newer := landed_after(own, environment, others)) is not None:
+        return newer
+
+    def takes(other: Contender) -> bool:
+        here = other.standings.get(environment)
+        if here is None or other.order_at(environment) < own_order:
+            return False
+        if landed or let_through or not other.is_live(environment):
+            return False
+        return here.has_good_edit if started else other.arrives_next(environment)
+
+    return max(filter(takes, others), key=lambda other: other.order_at(environment), default=None)
 
 
 def successor(own: Contender, others: Iterable[Contender]) -> Contender | None:
-    """Return a newer Bundle that has not been decided about.
+    """Return a newer Bundle that is pending; None if there is none.
 
-    It may start any moment, and make a start of `own` pointless: a backlog does not promote every version in turn.
+    It may start at any moment, so a start of `own` would be pointless: only the newest of a backlog is promoted.
     """
     if own.pinned:
         return None
     return next((other for other in others if other.pending and other.created > own.created), None)
 
 
-def created_at(bundle: JsonObject) -> datetime:
-    return _moment(bundle["metadata"]["creationTimestamp"])
+def landed_after(own: Contender, environment: str, others: Sequence[Contender]) -> Contender | None:
+    """Return the Bundle that has landed in an environment by the newest intent, if that is newer than `own`'s."""
+    found = [(order, other) for other in others if (order := other.landed_by(environment)) is not None]
+    order, newest = max(found, key=lambda pair: pair[0], default=(None, None))
+    return newest if order is not None and order > own.order_at(environment) else None
 
 
-@lru_cache(1024)
-def _moment(text: str) -> datetime:
-    """Read a time; many Bundles are created within one second."""
-    return datetime.fromisoformat(text)
+def first_before(own: Contender, environment: str, others: Sequence[Contender], *, queue: bool) -> Contender | None:
+    """Return the Bundle that must write to an environment before `own` may; None if `own` may write now."""
+    own_order = own.order_at(environment)
+    queue = queue and not own.rolls_back
+
+    def goes_first(other: Contender) -> bool:
+        if other.holds(environment):
+            return True
+        if other.order_at(environment) > own_order or not (queue or other.pinned):
+            return False
+        # A pending Bundle may be about to start.
+        return other.pending or other.is_live(environment)
+
+    return min(filter(goes_first, others), key=lambda other: other.order_at(environment), default=None)
 
 
-def _pipeline_and_type(bundle: JsonObject) -> tuple[str, str, object]:
-    return bundle["metadata"]["namespace"], pipeline_label(bundle), bundle["spec"].get("type")
+def _landed_after(other: Contender, environment: str, entry: EnvironmentStatus) -> bool:
+    here = other.standings.get(environment)
+    ours = entry.promoted_at or entry.verified_at
+    return here is not None and here.landed_at is not None and ours is not None and here.landed_at > ours
 
 
-def _creation(bundle: JsonObject) -> tuple[str, int]:
-    """Return the order of creation of Bundles that have not been written to since."""
-    metadata = bundle["metadata"]
-    return metadata["creationTimestamp"], int(metadata["resourceVersion"])
+def _is_at_rest(own: Contender, name: str, entry: EnvironmentStatus, *, started: bool) -> bool:
+    """Return whether nothing is under way any more in an environment in which the Bundle was superseded or stopped."""
+    if entry.state in ("Verified", DISPLACED):
+        return False
+    if entry.state == "Failed":
+        return True
+    return not started and (entry.admitted_at is None or not own.has_graph)

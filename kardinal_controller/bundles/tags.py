@@ -1,6 +1,6 @@
-"""The questions of the reconciler of Bundles to those that look up tags.
+"""The interface by which the reconciler of Bundles has the digests of tags looked up.
 
-They speak to registries, which this package does not.
+It is implemented in `kardinal_controller.registries`, because this package sends no requests to registries.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from kardinal.api import Bundle
-from kardinal.api.bundle import ResolvedImage
 from kardinal.objects import Key
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.bundle import ResolvedImage
 from kardinal.runtime import Source
 
 __all__ = ["Check", "Tags"]
@@ -20,7 +20,7 @@ __all__ = ["Check", "Tags"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The tags of a Bundle as they are at a moment; `environments` are those that it is enough for."""
+    """The tags of a Bundle at a moment; the `environments` for which this look-up counts may start with it."""
 
     artifacts: tuple[ResolvedImage, ...]
     environments: tuple[str, ...]
@@ -36,21 +36,17 @@ class Tags(Protocol):
         ...
 
     def known(self, bundle: Bundle) -> tuple[ResolvedImage, ...] | None:
-        """Return what was found for a Bundle; None before it was looked for."""
+        """Return the digests that were found for the tags of a Bundle; None before the first look-up has ended."""
         ...
 
     def ask(self, key: Key) -> None:
-        """Have the tags of a Bundle that starts looked up."""
+        """Begin to look up the tags of a Bundle that is about to start."""
         ...
 
     def check(self, key: Key, environments: Sequence[str]) -> timedelta | None:
-        """Have the tags of a Bundle looked up again before environments start; returns when to ask again, if so."""
+        """Begin to look up the tags of a Bundle again before environments start; return when to call again, or None."""
         ...
 
     def checked(self, bundle: Bundle) -> Check | None:
-        """Return what was found when they were looked up again, until the status has it."""
-        ...
-
-    def forget(self, key: Key) -> None:
-        """Drop what is kept of a Bundle that is gone."""
+        """Return the result of the last repeated look-up, until the status has it; otherwise None."""
         ...

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
-from kardinal.api.names import ANNOTATION_PIN, LABEL_PIPELINE, LABEL_TYPE, TYPE_FREEZE, TYPE_HOLD
 from kardinal.objects import JsonObject, Key, key_of, labels_of
-from kardinal.policy.matching import is_template
+from kardinal.promotion.api.names import ANNOTATION_PIN, LABEL_PIPELINE, LABEL_TYPE, TYPE_FREEZE, TYPE_HOLD
+from kardinal.promotion.policy.matching import is_template
 from kardinal.runtime import Source, Watch
 from kardinal.runtime.predicates import (
     changed,
@@ -38,10 +38,10 @@ __all__ = ["bundle_sources"]
 _NEVER_SUPERSEDED = frozenset(["Verified", "Superseded"])
 _UNDER_WAY = frozenset(["Promoting", "Failed"])
 
-# What of a Bundle others wait for: that it is decided about, and that it starts.
+# The changes of a Bundle that other Bundles wait for: it is no longer pending, or it starts.
 _rivalry = changed(lambda bundle: (is_pending(bundle), has_started(bundle), pipeline_label(bundle)))
 
-# How far it is in each environment, and whether it may be displaced there.
+# The changes of how far a Bundle is in each environment, and whether it may be superseded there.
 _advance = changed(lambda bundle: (standings_of(bundle), _is_pinned(bundle), bundle.get("status", {}).get("phase")))
 
 
@@ -51,10 +51,12 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
     def siblings(bundle: JsonObject) -> Iterable[Key]:
         """Name the older Bundles of the Pipeline that the change may end or let start.
 
-        None of those that wait may start while a newer one is pending. So of a backlog, however long, each change
-        but the last concerns no other Bundle. Those of one second are told apart when they are decided about.
+        No Bundle that waits may start while a newer one is pending. So in a backlog of any length only a change of the
+        newest Bundle concerns the others. Bundles of the same second are ordered later, by the rules.
         """
-        namespace, label, since = bundle["metadata"]["namespace"], pipeline_label(bundle), _created(bundle)
+        namespace = bundle["metadata"]["namespace"]
+        label = pipeline_label(bundle)
+        since = _created(bundle)
         pending = (other for other in reversed(caches.pending(namespace, label)) if _type(other) == _type(bundle))
         if not has_started(bundle) and any(_created(other) >= since for other in pending):
             return ()
@@ -63,13 +65,15 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         return (key_of(other) for other in others if key_of(other) != key and _may_be_superseded(other))
 
     def contenders(bundle: JsonObject) -> Iterable[Key]:
-        """Name the Bundles under way beside another one, those that are unhealthy, and the last that waits to start.
+        """Name the other Bundles that are under way or unhealthy, and the last that waits to start.
 
-        What a Bundle does in an environment concerns them: where it runs now, nothing looks at an unhealthy one any
-        more. Of those that wait, the last is most likely the one that starts; the others end then, or look again when
-        the head start of the one before is over.
+        The progress of a Bundle in an environment concerns them: once it runs there, the health of an older Bundle
+        there no longer counts. Of the Bundles that wait, the last most likely starts next; the others end then, or run
+        again at the end of a head start.
         """
-        namespace, label, key = bundle["metadata"]["namespace"], pipeline_label(bundle), key_of(bundle)
+        namespace = bundle["metadata"]["namespace"]
+        label = pipeline_label(bundle)
+        key = key_of(bundle)
         started = caches.started(namespace, label)
         concerned = (other for other in started if _is_under_way(other) or _is_unhealthy(other))
         last = islice(reversed(caches.pending(namespace, label)), 1)
@@ -80,15 +84,15 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         return (key_of(bundle) for bundle in caches.bundles_of(*key) if needs_translation(bundle))
 
     def untranslated(gate: JsonObject) -> Iterable[Key]:
-        """Name the Bundles that wait for a correction: the gate may be one, such as a permission to skip.
+        """Name the Bundles that wait for a correction: the gate may be the correction, such as a permission to skip.
 
-        A team's gate concerns those of its namespace alone.
+        A team gate concerns only the Bundles of its namespace.
         """
         namespace = gate["metadata"]["namespace"]
         return map(key_of, caches.untranslated("" if namespace in policy_namespaces else namespace))
 
     def under_way_of_pipeline(pipeline: JsonObject) -> Iterable[Key]:
-        """Name the Bundles that go by the Pipeline as it was before."""
+        """Name the Bundles under way: their Graphs were made from the Pipeline as it was before."""
         started = caches.started(*key_of(pipeline))
         return (key_of(bundle) for bundle in started if _is_under_way(bundle))
 
@@ -98,7 +102,7 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         return (key_of(bundle) for bundle in started if _is_under_way(bundle))
 
     def under_way_beside(gate: JsonObject) -> Iterable[Key]:
-        """Name the Bundles that would meet the gate today: their Graphs do not follow it."""
+        """Name the Bundles under way to which the gate may apply: their Graphs do not follow its change."""
         namespace = gate["metadata"]["namespace"]
         return map(key_of, caches.promoting("" if namespace in policy_namespaces else namespace))
 

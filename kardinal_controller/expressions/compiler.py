@@ -1,9 +1,9 @@
 """Put the programs of expressions into the cache of `kardinal.cel` before they are needed.
 
-Parsing is slow, up to 100 ms for the longest expression, and everything that asks for a program afterwards is a
-function that does not wait. So a reconciler prepares what it is about to use. Little is compiled here, expression by
-expression with pauses; more than that is parsed in another process, which is started when it is first needed and ended
-when it has been idle. What it answers is turned into programs here, in slices again.
+Parsing is slow, up to 100 ms for the longest expression, and the functions that use programs cannot wait. A reconciler
+therefore prepares the expressions that it is about to use. A small amount is compiled on the event loop, with pauses
+between expressions. A larger amount is parsed in another process, which is started at its first use and ended after an
+idle time; its syntax trees are turned into programs here, in slices.
 """
 
 from __future__ import annotations
@@ -23,34 +23,38 @@ from kardinal_controller.expressions.worker import HEADER
 __all__ = ["ExpressionCompiler", "WorkerFailed"]
 
 INLINE: Final = 8 << 10
-"""Characters of all expressions that are compiled on the event loop, 10 ms at a time at most."""
+"""The most characters of all expressions that are compiled on the event loop, in slices of 10 ms at most."""
 
 INLINE_EXPRESSION: Final = 256
-"""Characters of one of them."""
+"""The most characters of one expression that is compiled on the event loop."""
 
 _BATCH: Final = 16 << 10
-"""Characters after which another request has its turn."""
+"""The most characters of one batch; between batches, other requests have their turn."""
 
 IDLE: Final = 60.0
-"""Seconds after which a process without work ends."""
+"""Seconds without work after which the process is ended."""
 
 DEADLINE: Final = 60.0
-"""Seconds for one batch, a hundred times what it takes."""
+"""The most seconds for one batch, a hundred times the usual duration."""
 
 _SLICE: Final = 0.005
 
-_COMMAND: Final = (sys.executable, "-m", "kardinal_controller.expressions.worker")
+_COMMAND: Final = (sys.executable, "-P", "-m", "kardinal_controller.expressions.worker")
+"""The command of the process.
+
+`-P`: otherwise modules in the current directory of `kardinal local up` would be imported instead of ours.
+"""
 
 
 class WorkerFailed(Exception):
-    """The process died, or took too long; the request may be made again."""
+    """The process died, or took too long; the request can be repeated."""
 
     def __init__(self) -> None:
         super().__init__("the process that compiles expressions has failed; it is started again with the next request")
 
 
 class ExpressionCompiler:
-    """Implements `kardinal.runtime.Runnable`: what it started ends with the program."""
+    """Implements `kardinal.runtime.Runnable`: its process ends with the program."""
 
     def __init__(self) -> None:
         self._process: Process | None = None
@@ -58,16 +62,16 @@ class ExpressionCompiler:
         self._idle: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        """Start nothing yet: most control planes never need the process."""
+        """Do nothing: the process is started at its first use, which most control planes never have."""
 
     async def stop(self) -> None:
         self._stay()
         await self._end()
 
     async def prepare(self, sources: Iterable[str]) -> Programs:
-        """Return each program, or what is wrong with its text, and leave them in the cache; raises WorkerFailed.
+        """Compile `sources` into the cache, and return the program or error of each; raises WorkerFailed.
 
-        The cache is smaller than the largest Graph: who needs many of them takes them from here.
+        The cache is smaller than the largest Graph, so a caller with many expressions must use the returned programs.
         """
         found: dict[str, cel.Program | cel.CompileError] = {}
         missing: list[str] = []
@@ -95,7 +99,7 @@ class ExpressionCompiler:
                 await self._end()
                 raise WorkerFailed from None
             except asyncio.CancelledError:
-                # Half an answer may stand in the pipe.
+                # The pipe may contain half an answer.
                 await self._end()
                 raise
             self._idle = asyncio.get_running_loop().call_later(IDLE, self._leave)
@@ -109,11 +113,11 @@ class ExpressionCompiler:
         return await reader.readexactly(size)
 
     async def _streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Return the ends of the process's pipes, of a new process where there is none or it was told to end."""
+        """Return the pipes of the process; starts one if there is none, or if it was told to end."""
         process = self._process
         if process is None or process.stdin is None or process.stdin.is_closing() or process.returncode is not None:
             await self._end()
-            # A signal from the terminal is for the program, which ends this process itself.
+            # In a session of its own, because signals of the terminal are for the program, which ends this process.
             process = await asyncio.create_subprocess_exec(
                 *_COMMAND, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
             )
@@ -131,7 +135,8 @@ class ExpressionCompiler:
             self._process.stdin.close()
 
     async def _end(self) -> None:
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is None:
             return
         if process.returncode is None:
@@ -140,14 +145,16 @@ class ExpressionCompiler:
 
 
 def _batches(sources: list[str]) -> Iterator[list[str]]:
-    """Yield the sources in parts, between which another request has its turn."""
-    batch, size = list[str](), 0
+    """Yield the sources in batches of about `_BATCH` characters."""
+    batch = list[str]()
+    size = 0
     for source in sources:
         batch.append(source)
         size += len(source)
         if size > _BATCH:
             yield batch
-            batch, size = [], 0
+            batch = []
+            size = 0
     if batch:
         yield batch
 
@@ -170,7 +177,7 @@ def _received(source: str, pickled: bytes) -> cel.Program | cel.CompileError:
 
 
 class _Pause:
-    """Lets others run once a slice of CPU time is used up."""
+    """Gives way to other tasks when a slice of CPU time is used up."""
 
     def __init__(self) -> None:
         self._begun = time.thread_time()

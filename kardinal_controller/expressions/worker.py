@@ -1,8 +1,8 @@
 """The process that parses expressions for a control plane, on its standard streams.
 
-A request is a pickled list of texts, an answer a list of pickles: for each text its syntax, or the position and the
-message of what is wrong with it. Each has its length before it. The end of the input is the end of the process, so it
-never outlives the program that started it.
+A request is a pickled list of texts. The answer is a list of pickles, one for each text: its syntax, or the position
+and message of its error. Each message is preceded by its length. The process ends when its input ends, so it never
+outlives the program that started it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from kardinal import cel
 __all__ = ["HEADER", "main"]
 
 HEADER: Final = struct.Struct(">I")
-"""The bytes of a message."""
+"""The length of a message in bytes, which precedes it."""
 
 _ADDRESS_SPACE: Final = 1 << 30
 _POLITENESS: Final = 10
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the input ends."""
     os.nice(_POLITENESS)
     with contextlib.suppress(ValueError, OSError):  # macOS has no such limit
         resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
-    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    requests = sys.stdin.buffer
+    answers = sys.stdout.buffer
     while request := _read(requests):
         sources: list[str] = pickle.loads(request)  # noqa: S301 - from the program that started this process
         answer = pickle.dumps([pickle.dumps(_parsed(source)) for source in sources])

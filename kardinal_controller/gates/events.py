@@ -1,4 +1,4 @@
-"""The answers of a gate as Events on the Bundle that it stands before, and as a condition of the instance (pure)."""
+"""The answers of a gate as Events on the Bundle that it holds, and as condition and history of the instance (pure)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from kardinal.api import Bundle, PolicyGate, set_condition
-from kardinal.api.policy_gate import PolicyGateStatus
-from kardinal.api.promotion_step import ENDED_STATES
+from kardinal.objects.text import cut
+from kardinal.promotion.api import Bundle, PolicyGate, set_condition
+from kardinal.promotion.api.policy_gate import KEPT_ANSWERS, PastAnswer, PolicyGateStatus
+from kardinal.promotion.api.promotion_step import ENDED_STATES
 
-__all__ = ["GateEvent", "gate_event", "with_condition"]
+__all__ = ["GateEvent", "gate_event", "with_condition", "with_history"]
+
+_REASON_LIMIT = 256
+"""The most characters of a reason in the history."""
 
 Result = Literal["pass", "fail", "error"]
 
@@ -19,7 +23,7 @@ _REASONS: dict[Result, str] = {"pass": "Open", "fail": "Closed", "error": "Undec
 
 @dataclass(frozen=True, slots=True)
 class GateEvent:
-    """A Kubernetes Event about a Bundle."""
+    """A Kubernetes Event about a Bundle; its `note` is, for example, `gate no-fridays before prod is closed`."""
 
     reason: Literal["GateOpened", "GateClosed"]
     note: str
@@ -28,9 +32,10 @@ class GateEvent:
 def gate_event(
     name: str, environment: str, *, bundle: Bundle, before: PolicyGateStatus, after: PolicyGateStatus
 ) -> GateEvent | None:
-    """Return the Event of an answer; None where the gate stays as it was, or nothing waits for it any more.
+    """Return the Event for an answer; None if the answer is unchanged, or nothing waits for the gate any more.
 
-    The instances of a Bundle that is through stay, and open and close with the week: they hold nothing.
+    The instances of a Bundle that has passed remain and still open and close, for example with the day of the week,
+    although they hold nothing.
     """
     entry = bundle.status.environments.get(environment)
     is_over = bundle.status.has_ended or (entry is not None and entry.state in ENDED_STATES)
@@ -45,7 +50,7 @@ def gate_event(
 def with_condition(
     status: PolicyGateStatus, instance: PolicyGate, result: Result, *, now: datetime
 ) -> PolicyGateStatus:
-    """Return the status of an instance with the condition Ready that says the same, for `kubectl wait`."""
+    """Return the status of an instance with the condition Ready for its answer, for `kubectl wait`."""
     conditions = set_condition(
         instance.status.conditions,
         "Ready",
@@ -56,3 +61,12 @@ def with_condition(
         observed_generation=instance.metadata.generation or None,
     )
     return status.model_copy(update={"conditions": conditions})
+
+
+def with_history(status: PolicyGateStatus, instance: PolicyGate, *, now: datetime) -> PolicyGateStatus:
+    """Return the status of an instance with its history, which grows by an answer that differs from the last one."""
+    history = instance.status.history or ()
+    if status.ready is not None and (not history or history[-1].ready != status.ready):
+        reason = cut(status.reason, _REASON_LIMIT) if status.reason else None
+        history = (*history, PastAnswer(ready=status.ready, since=now, reason=reason))[-KEPT_ANSWERS:]
+    return status.model_copy(update={"history": history or None})

@@ -1,14 +1,12 @@
-"""The reconciler of gate instances: the gates that one Bundle meets before one environment.
+"""The reconciler of gate instances: the gates of one Bundle before one environment.
 
-It is the only writer of their status. What it decides by are the node of the Bundle's recorded Graph, which says which
-template stands before which environment, and that template as it is now: the instance is a view, and its spec, which
-others may be able to write, is never evaluated. An instance that no such Graph made, that differs from its node, or
-whose template is gone, is closed.
+It is the only writer of their status. It evaluates the present expression of the template that the Bundle's recorded
+Graph names for the environment. The spec of the instance is never evaluated, because other users may be able to write
+it. An instance is closed if no recorded Graph made it, if it differs from its node, or if its template is gone.
 
-It evaluates again exactly when the answer can change: on a change of the instance, of its template, of its Bundle, of
-the steps before and behind it, of the Bundle that was there before; at the moment at which time alone changes the
-answer; and at the latest after recheckInterval. `kardinal.policy.decision` says whether an evaluation is worth a
-write; most are not.
+It evaluates again when the answer can change: after a change of the instance, its template, its Bundle, the steps of
+its own and its upstream environments, or the previous Bundle; at the moment at which time alone changes the answer; and
+at the latest after recheckInterval. `policy/decision.py` decides whether an evaluation leads to a write; most do not.
 """
 
 from __future__ import annotations
@@ -18,19 +16,27 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+import structlog
+
 from kardinal import cel
-from kardinal.api import BUNDLE, POLICY_GATE, Bundle, PolicyGate, PromotionStep
-from kardinal.api.image import bundle_version
-from kardinal.api.names import step_name
-from kardinal.api.policy_gate import GateOrigin, PolicyGateSpec, PolicyGateStatus
-from kardinal.api.promotion_step import ENDED_STATES
+from kardinal.clock import Clock
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of, labels_of
-from kardinal.policy.context import Context
-from kardinal.policy.decision import decide
-from kardinal.policy.evaluate import Answer
-from kardinal.policy.matching import is_instance, is_template
-from kardinal.policy.soak import HealthyTime, Soak, healthy_time, upstream_soak
-from kardinal.runtime import Clock, EventRecorder, ResourceRef, Result, Source, StatusWriter, Watch
+from kardinal.promotion.api import Bundle, PolicyGate, PromotionStep
+from kardinal.promotion.api.bundle import SETTLED_PHASES
+from kardinal.promotion.api.image import bundle_version
+from kardinal.promotion.api.names import LABEL_ENVIRONMENT, step_name
+from kardinal.promotion.api.policy_gate import GateOrigin, PolicyGateSpec, PolicyGateStatus
+from kardinal.promotion.api.promotion_step import ENDED_STATES
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
+from kardinal.promotion.policy.context import GateContext
+from kardinal.promotion.policy.decision import decide
+from kardinal.promotion.policy.evaluate import Answer
+from kardinal.promotion.policy.matching import is_instance, is_template
+from kardinal.promotion.policy.soak import Soak
+from kardinal.promotion.translation.recorded import Untraceable, expected_spec, trace
+from kardinal.promotion.translation.rollback import soak_of
+from kardinal.promotion.translation.topology import GateNode, read_topology
+from kardinal.runtime import EventRecorder, ResourceRef, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import (
     either,
     generation_changed,
@@ -38,32 +44,28 @@ from kardinal.runtime.predicates import (
     metadata_changed,
     status_changed,
 )
-from kardinal.translation.recorded import Untraceable, expected_spec, trace
-from kardinal.translation.rollback import soak_of_restored
-from kardinal.translation.topology import GateNode, read_topology
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
 from kardinal_controller.expressions import ExpressionCompiler
-from kardinal_controller.gates.events import gate_event, with_condition
+from kardinal_controller.gates.events import gate_event, with_condition, with_history
 from kardinal_controller.metrics import ControlPlaneMetrics
 
 __all__ = ["GateReconciler"]
 
+log = structlog.get_logger(__name__)
+
 _NEW = timedelta(seconds=2)
-"""How old an instance must be before it is called foreign: its Graph or Bundle may only be about to be visible."""
+"""The minimum age of an instance before it counts as foreign: its Graph or Bundle may not be in the cache yet."""
 
 _REMEDY = 'the gate is closed until it is there again; if it is to hold nothing, make it with expression "true"'
 _NO_TEMPLATE = "take the Bundle label off for a template"
 
 _HEALTH = ("healthy", "healthySince", "healthyFor")
 
-_NOTHING_STARTS = frozenset(["Verified", "Superseded", "SkipDenied"])
-"""Phases in which no step starts any more. In a failed Bundle, environments beside the failed one still go on."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Promotion:
-    """The promotion that the recorded Graph of a Bundle says an instance is for."""
+    """The promotion that an instance belongs to, according to the recorded Graph of the Bundle."""
 
     graph: JsonObject
     bundle: Bundle
@@ -88,7 +90,7 @@ class _Promotion:
 
 
 class GateReconciler:
-    """Evaluates gate instances."""
+    """Evaluates gate instances, and writes their answers."""
 
     def __init__(
         self,
@@ -112,11 +114,12 @@ class GateReconciler:
 
     def sources(self) -> Sequence[Source]:
         return [
-            # Also where the Bundle label was taken off or put on just now.
+            # Also if the Bundle label was just removed or added.
             Watch(self._caches.gates, when=either(lambda gate: is_instance(labels_of(gate)))),
-            # Also a template that is deleted, and one made again under its name.
+            # Also for a template that is deleted, or created again under the same name.
             Watch(self._caches.gates, self._gates_of_template, when=either(_is_template) & _template_changed),
-            # A step that appears or goes settles its gates; its verification starts the soak of the next.
+            # A step that appears or disappears settles its gates; its verification starts the soak for the next
+            # environment.
             Watch(self._caches.steps, self._gates_of_step, when=status_changed("state", "verifiedAt", *_HEALTH)),
             Watch(
                 self._caches.bundles,
@@ -152,13 +155,13 @@ class GateReconciler:
         version = {"template_uid": template.metadata.uid, "template_generation": template.metadata.generation}
         before = instance.status
         if (before.template_uid, before.template_generation) != tuple(version.values()):
-            # The answer of another template is none: the first of this one is written whatever it is.
+            # An answer of another template does not count, so the first answer of this template is always written.
             before = PolicyGateStatus()
         recheck = min(template.spec.recheck_interval, instance.spec.recheck_interval)
         spec = template.spec.model_copy(update={"recheck_interval": recheck})
         await self._expressions.prepare([spec.expression])
         step = self._own_step(promoted.graph, promoted.environment)
-        ended = bundle.status.phase in _NOTHING_STARTS
+        ended = bundle.status.phase in SETTLED_PHASES
         decision = decide(
             instance.model_copy(update={"spec": spec, "status": before}),
             self._context(spec.expression, promoted),
@@ -168,6 +171,13 @@ class GateReconciler:
             quarantine=self._quarantine,
         )
         self._metrics.gates_evaluated.labels(decision.answer.result).inc()
+        log.debug(
+            "gate evaluated",
+            result=decision.answer.result,
+            reason=decision.answer.reason,
+            written=decision.status is not None,
+            look_again=str(decision.look_again),
+        )
         if decision.status is not None:
             if instance.status.ready is not False and not decision.answer.ready:
                 self._metrics.gate_blocked(promoted.node.name, namespace=promoted.bundle.metadata.namespace)
@@ -183,12 +193,19 @@ class GateReconciler:
         result: Literal["pass", "fail", "error"],
         promoted: _Promotion | None,
     ) -> None:
-        """Write an answer, and tell of it on the Bundle where it is another one than before."""
-        answer = with_condition(status, instance, result, now=self._clock.now())
+        """Write an answer, and record an Event on the Bundle if it differs from the last answer."""
+        now = self._clock.now()
+        answer = with_history(with_condition(status, instance, result, now=now), instance, now=now)
         written = await self._status.write(POLICY_GATE, current, answer.to_json())
-        if written is None or promoted is None:
+        if written is None:
             return
-        bundle, node = promoted.bundle, promoted.node
+        if answer.ready != instance.status.ready:
+            said = "gate opened" if answer.ready else "gate closed"
+            log.info(said, environment=instance.metadata.labels.get(LABEL_ENVIRONMENT), reason=answer.reason)
+        if promoted is None:
+            return
+        bundle = promoted.bundle
+        node = promoted.node
         event = gate_event(node.name, node.environment, bundle=bundle, before=instance.status, after=answer)
         if event is not None:
             metadata = bundle.metadata
@@ -196,13 +213,9 @@ class GateReconciler:
             self._recorder.event(about, reason=event.reason, note=event.note)
 
     def _promotion(self, current: JsonObject) -> _Promotion:
-        """Return what the recorded Graph says of an instance; raises Untraceable."""
-        owner, namespace = controller_of(current, GRAPH), current["metadata"]["namespace"]
-        graph = self._caches.graphs.get(namespace, owner.name) if owner else None
-        parent = controller_of(graph, BUNDLE) if graph else None
-        bundle = self._caches.bundles.get(namespace, parent.name) if parent else None
-        node = trace(current, POLICY_GATE, graph=graph, bundle=bundle)
-        assert graph is not None  # noqa: S101 - `trace` has raised
+        """Return the promotion that an instance belongs to; raises Untraceable."""
+        caches = self._caches
+        node, graph, bundle = trace(current, POLICY_GATE, graphs=caches.graphs.get, bundles=caches.bundles.get)
         topology = read_topology(graph)
         found = next((gate for gate in topology.gates if gate.id == node["id"]), None)
         if found is None:
@@ -216,7 +229,7 @@ class GateReconciler:
         )
 
     async def _untraceable(self, current: JsonObject, instance: PolicyGate, why: str) -> Result:
-        """Close an instance that no recorded Graph made; a new one may only be ahead of what made it."""
+        """Close an instance that no recorded Graph made; a new instance may only be seen before its Graph."""
         created = instance.metadata.creation_timestamp
         age = self._clock.now() - created if created else _NEW
         if timedelta() <= age < _NEW and instance.status.ready is not True:
@@ -235,8 +248,8 @@ class GateReconciler:
         await self._answer(current, instance, status, "error", promoted)
         return Result()
 
-    def _context(self, expression: str, promoted: _Promotion) -> Context:
-        return Context(
+    def _context(self, expression: str, promoted: _Promotion) -> GateContext:
+        return GateContext(
             bundle=promoted.bundle,
             environment=promoted.environment,
             approval=promoted.origin.approval,
@@ -247,11 +260,14 @@ class GateReconciler:
         )
 
     def _soak(self, promoted: _Promotion) -> Soak:
-        rollback, environment = promoted.bundle.spec.intent.rollback, promoted.environment
-        if rollback is not None and promoted.upstreams:
-            others = self._caches.bundles_of(promoted.bundle.metadata.namespace, promoted.origin.pipeline)
-            return soak_of_restored(environment, promoted.upstreams, rollback.restores, others)
-        return upstream_soak(environment, {name: self._healthy_time(promoted, name) for name in promoted.upstreams})
+        own = {name: self._own_step(promoted.graph, name) for name in promoted.upstreams}
+        return soak_of(
+            promoted.bundle,
+            promoted.environment,
+            promoted.upstreams,
+            steps={name: PromotionStep.model_validate(step) for name, step in own.items() if step is not None},
+            others=lambda: self._caches.bundles_of(promoted.bundle.metadata.namespace, promoted.origin.pipeline),
+        )
 
     def _own_step(self, graph: JsonObject, environment: str) -> JsonObject | None:
         """Return the PromotionStep that the Graph made for an environment."""
@@ -259,16 +275,6 @@ class GateReconciler:
         stored = self._caches.steps.get(metadata["namespace"], step_name(metadata["name"], environment))
         owner = controller_of(stored, GRAPH) if stored is not None else None
         return stored if owner is not None and owner.uid == metadata["uid"] else None
-
-    def _healthy_time(self, promoted: _Promotion, environment: str) -> HealthyTime | None:
-        """Return the healthy time of an environment: as its step says, or the Bundle where the step is gone."""
-        stored = self._own_step(promoted.graph, environment)
-        entry = promoted.bundle.status.environments.get(environment)
-        replaced = entry.replaced_at if entry is not None else None
-        if stored is None:
-            return healthy_time(entry, until=replaced) if entry is not None else None
-        step = PromotionStep.model_validate(stored)
-        return healthy_time(step.status, created=step.metadata.creation_timestamp, until=replaced)
 
     def _previous_version(self, expression: str, promoted: _Promotion) -> str | None:
         """Return the version of the other Bundle that was Verified last in the environment."""
@@ -292,13 +298,13 @@ class GateReconciler:
         return map(key_of, self._caches.gates_of(bundle_key(step)))
 
     def _gates_of_bundle(self, bundle: JsonObject) -> Iterable[Key]:
-        """Name its own gates, and those of its Pipeline that ask which Bundle was there before."""
+        """Return the Bundle's own gates, and those of its Pipeline that read the previous Bundle."""
         key = key_of(bundle)
         reading = self._caches.gates_reading_previous(key.namespace, pipeline_label(bundle))
         return map(key_of, [*self._caches.gates_of(key), *reading])
 
 
-# The uid as well: a list after a lost watch shows one that was deleted and made again as a change.
+# Includes the uid: after a lost watch, a template that was deleted and created again appears as a change.
 _template_changed = metadata_changed("uid", "generation", "labels")
 
 

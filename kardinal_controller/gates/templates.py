@@ -1,8 +1,8 @@
-"""The reconciler of gate templates and freezes: what their authors should know before a Bundle meets them.
+"""The reconciler of gate templates and freezes: it warns their authors before a Bundle meets them.
 
 A template is never open or closed; it is valid or not. Its status says whether the expression can be evaluated and
-which of its labels have no effect, and each time that changes to something wrong, an Event says so too. A freeze is
-always closed.
+which of its fields and labels have no effect, and whenever that changes to a problem, an Event reports it, too. A
+freeze is always closed.
 """
 
 from __future__ import annotations
@@ -11,36 +11,38 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from kardinal.api import POLICY_GATE, Pipeline, PolicyGate, set_condition
-from kardinal.api.names import LABEL_APPLIES_TO, LABEL_PIPELINE
-from kardinal.api.overlong import overlong
-from kardinal.api.policy_gate import PolicyGateSpec, PolicyGateStatus
-from kardinal.api.stored import StoredModels
+from kardinal.clock import Clock
 from kardinal.objects import JsonObject, Key, key_of, labels_of
-from kardinal.policy.context import SOAK
-from kardinal.policy.evaluate import fault
-from kardinal.policy.matching import is_instance, is_template, named_environments
-from kardinal.policy.template_warnings import (
+from kardinal.promotion.api import Pipeline, PolicyGate, set_condition
+from kardinal.promotion.api.names import LABEL_APPLIES_TO, LABEL_PIPELINE
+from kardinal.promotion.api.overlong import overlong
+from kardinal.promotion.api.policy_gate import PolicyGateSpec, PolicyGateStatus
+from kardinal.promotion.api.stored import StoredModels
+from kardinal.promotion.kinds import POLICY_GATE
+from kardinal.promotion.policy.context import SOAK
+from kardinal.promotion.policy.evaluate import fault
+from kardinal.promotion.policy.matching import is_instance, is_template, named_environments
+from kardinal.promotion.policy.template_warnings import (
     gate_warnings,
     ignored_fields,
     label_mistakes,
     name_warnings,
     namespace_warnings,
 )
-from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter, Watch
+from kardinal.promotion.translation.soakless import First, asks_for_soak, firsts_held, soak_warning
+from kardinal.runtime import EventRecorder, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import either, generation_changed
-from kardinal.translation.soakless import First, asks_for_soak, firsts_held, soak_warning
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 
 __all__ = ["TemplateReconciler"]
 
 _AT_ONCE: Final = 32
-"""Pipelines that are looked at before others have a turn on the event loop."""
+"""The number of Pipelines examined before other tasks get the event loop."""
 
 
 class TemplateReconciler:
-    """Validates gate templates and keeps freezes closed."""
+    """Validate gate templates and keep freezes closed."""
 
     def __init__(
         self,
@@ -110,7 +112,7 @@ class TemplateReconciler:
         return reason, "; ".join((*vain, *names, *spaces))
 
     async def _firsts(self, gate: PolicyGate) -> list[First]:
-        """Return the first environments that a gate stands before that asks for a soak."""
+        """Return the environments without upstreams before which a gate stands that asks for a soak."""
         if not asks_for_soak(gate) or not is_template(gate.metadata.labels):
             return []
         namespace = gate.metadata.namespace
@@ -119,17 +121,22 @@ class TemplateReconciler:
         for pipelines in _batched(self._caches.pipelines.list(None if everywhere else namespace)):
             models = [self._pipelines.of(each) for each in pipelines]
             found += firsts_held(gate, models, policy_namespaces=self._policy_namespaces)
-            await asyncio.sleep(0)  # There may be thousands.
+            await asyncio.sleep(0)  # There may be thousands of Pipelines.
         return found
 
     def _unknown(self, gate: PolicyGate) -> set[str]:
-        """Return the environments that a gate names and no Pipeline has; none before there is any Pipeline."""
-        named, known = named_environments(gate), self._known(gate)
+        """Return the environments that a gate names but no Pipeline has; empty while there is no Pipeline at all."""
+        named = named_environments(gate)
+        known = self._known(gate)
         return {name for name in named if not known(name)} if named and known("") else set()
 
     def _known(self, gate: PolicyGate) -> Callable[[str], bool]:
-        """Return the question whether a Pipeline that the gate can hold has an environment; "" asks for any one."""
-        namespace, limit = gate.metadata.namespace, gate.metadata.labels.get(LABEL_PIPELINE)
+        """Return a predicate: whether a Pipeline that the gate can hold has this environment.
+
+        The environment `""` stands for any environment.
+        """
+        namespace = gate.metadata.namespace
+        limit = gate.metadata.labels.get(LABEL_PIPELINE)
         if namespace in self._policy_namespaces:
             return self._caches.has_environment
         if limit is None:
@@ -141,7 +148,7 @@ class TemplateReconciler:
     def _templates_of_pipeline(self, pipeline: JsonObject) -> Iterable[Key]:
         """Return the templates whose warnings depend on a Pipeline.
 
-        Those of its namespace are, and of the organisation's those that name environments or ask for a soak.
+        These are the templates of its namespace, and the org templates that name environments or ask for a soak.
         """
         own = pipeline["metadata"]["namespace"]
         return [
@@ -155,5 +162,5 @@ class TemplateReconciler:
 
 
 def _batched(found: Sequence[JsonObject]) -> Iterator[Sequence[JsonObject]]:
-    """Yield objects a few at a time."""
+    """Yield the objects in batches."""
     return (found[start : start + _AT_ONCE] for start in range(0, len(found), _AT_ONCE))

@@ -4,9 +4,10 @@ controller     the sources and caches of the reconciler
 reconciler     compile, walk, apply, write status, prune
 observed       objects as the caches and the answers to applies show them
 applier        applies and deletes objects
-admission      which Graphs are walked at all
+ownership      which Graphs are walked at all, and with whose rights
 """
 
 from kardinal_controller.graphs.controller import graph_controller
+from kardinal_controller.graphs.ownership import GraphOwner
 
-__all__ = ["graph_controller"]
+__all__ = ["GraphOwner", "graph_controller"]

@@ -1,8 +1,8 @@
-"""Carrying out what a walk wants: apply and delete.
+"""Apply and delete the objects that the result of a walk names.
 
-One object's failure is one node's state and stops nothing else. What the server refused because it is wrong is not sent
-again until it differs; what failed on the way is sent again after a pause that grows. All of this is memory that may be
-lost: a fresh process tries once more and learns the same.
+The failure of one object is the state of its node and stops nothing else. An object that the server refused as invalid
+is not sent again until it differs; after any other failure it is sent again, with growing pauses. This memory may be
+lost: a new process tries once more and gets the same answer.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
+import structlog
+
+from kardinal.clock import Clock
 from kardinal.graph.desired import Desired
 from kardinal.graph.drift import applied_part, covers
 from kardinal.graph.identity import ObjectKey, content_hash
-from kardinal.graph.walk_types import Apply, Failure, Prune
+from kardinal.graph.walk_types import Apply, Prune, RefusedApply
 from kardinal.kube import (
     Backoff,
     Client,
@@ -25,10 +28,11 @@ from kardinal.kube import (
     NotFound,
 )
 from kardinal.objects import JsonObject
-from kardinal.runtime import Clock
 from kardinal_controller.graphs.observed import ObservedObjects
 
 __all__ = ["Applier", "Memory"]
+
+log = structlog.get_logger(__name__)
 
 RETRY = Backoff(base=1.0, cap=1800.0, jitter=0.2)
 CORRECTION_PAUSE = timedelta(seconds=10)
@@ -41,7 +45,7 @@ MESSAGE_LIMIT = 256
 class Memory:
     """The memory of one Graph beyond its objects; lost without harm."""
 
-    failures: dict[str, Failure] = field(default_factory=dict)
+    failures: dict[str, RefusedApply] = field(default_factory=dict)
     accepted: dict[ObjectKey, str] = field(default_factory=dict)
     corrected: dict[ObjectKey, float] = field(default_factory=dict)
 
@@ -63,18 +67,19 @@ class Applier:
                 group.create_task(self._apply(apply, view))
 
     async def prune(self, prunes: Sequence[Prune]) -> None:
-        """Delete what is not already on its way out; raises the first failure after trying all."""
+        """Delete the objects that are not being deleted already; raises the first failure after trying all."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._prune(prune)) for prune in prunes if not prune.under_way]
         for error in filter(None, (task.result() for task in tasks)):
             raise error
 
     async def _apply(self, apply: Apply, view: ObservedObjects) -> None:
-        key, node = apply.desired.key, apply.node.id
+        key = apply.desired.key
+        node = apply.node.id
         if apply.force and (pause := self._pause(key)):
             message = f"{key} was changed again right after it had been corrected"
             retry_at = self._clock.now() + pause
-            self._memory.failures[node] = Failure(
+            self._memory.failures[node] = RefusedApply(
                 apply.desired.hash, "Conflict", "Contested", message, retry_at=retry_at
             )
             return
@@ -85,7 +90,9 @@ class Applier:
                 )
         except KubeError as error:
             self._memory.failures[node] = self._failure(apply, error)
+            log.info("an object of a Graph could not be applied", object=str(key), reason=str(error)[:MESSAGE_LIMIT])
             return
+        log.info("an object of a Graph was applied", object=str(key))
         self._memory.failures.pop(node, None)
         if apply.force:
             self._memory.corrected[key] = self._clock.monotonic()
@@ -100,26 +107,27 @@ class Applier:
         return left if left > timedelta(0) else None
 
     def _settle(self, desired: Desired, live: JsonObject) -> None:
-        """Remember what the server did not take literally, or the difference would count as drift for ever."""
+        """Remember fields that the server stores with other values; otherwise they would count as drift for ever."""
         if covers(live, desired.object):
             self._memory.accepted.pop(desired.key, None)
         else:
             self._memory.accepted[desired.key] = content_hash(applied_part(live, desired.object))
 
-    def _failure(self, apply: Apply, error: KubeError) -> Failure:
+    def _failure(self, apply: Apply, error: KubeError) -> RefusedApply:
         digest = apply.desired.hash
         before = self._memory.failures.get(apply.node.id)
         attempts = before.attempts if before and before.hash == digest else 0
         message = str(error)[:MESSAGE_LIMIT]
         if error.final:
-            return Failure(digest, "Error", error.name, message)
+            return RefusedApply(digest, "Error", error.name, message)
         wait = max(RETRY.delay(attempts), error.retry_after or 0.0)
         state, reason = _state(error)
         retry_at = self._clock.now() + timedelta(seconds=wait)
-        return Failure(digest, state, reason, message, retry_at=retry_at, attempts=attempts + 1)
+        return RefusedApply(digest, state, reason, message, retry_at=retry_at, attempts=attempts + 1)
 
     async def _prune(self, prune: Prune) -> KubeError | None:
-        key, metadata = prune.key, prune.object["metadata"]
+        key = prune.key
+        metadata = prune.object["metadata"]
         try:
             async with self._slots:
                 await self._client.delete(key.resource, key.name, key.namespace or None, uid=metadata["uid"])
@@ -128,6 +136,7 @@ class Applier:
             return None
         except KubeError as error:
             return error
+        log.info("an object of a Graph was deleted", object=str(key))
         return None
 
 

@@ -1,7 +1,7 @@
-"""Compile Graphs without holding up the event loop, within what a Graph and a namespace may have of expressions.
+"""Compile Graphs without holding up the event loop, within the limits on expressions of a Graph and a namespace.
 
-The expressions are prepared first, in slices or in another process. What is left, the tree of the nodes and their
-order, is done here for a small Graph and in a thread for a large one.
+The expressions are prepared first, in slices or in another process. The rest of the work, the tree of the nodes and
+their order, is done on the event loop for a small Graph and in a thread for a large one.
 """
 
 from __future__ import annotations
@@ -15,25 +15,28 @@ from kardinal.graph.compile import CompiledGraph, compile_graph
 from kardinal.graph.errors import GraphError
 from kardinal.graph.texts import NamespaceTexts, check_size, texts
 from kardinal.objects import JsonObject, Key
+from kardinal.runtime import KeyMemory
 from kardinal_controller.expressions import ExpressionCompiler
 
 __all__ = ["GraphCompiler"]
 
 _SMALL: Final = 32 << 10
-"""Bytes of a spec that is compiled on the event loop, in 10 ms."""
+"""The most bytes of a spec that is compiled on the event loop, in 10 ms; a larger one is compiled on a thread."""
 
 
 class GraphCompiler:
-    """Compiles Graphs, and knows the expressions of each."""
+    """Compiles Graphs, and counts the expressions of each Graph of a namespace."""
 
-    def __init__(self, expressions: ExpressionCompiler) -> None:
+    def __init__(self, expressions: ExpressionCompiler, memory: KeyMemory) -> None:
         self._expressions = expressions
         self._texts: dict[str, NamespaceTexts] = {}
+        memory.on_drop(self._remove_texts)
 
     async def compile(self, key: Key, spec: JsonObject, *, known: bool) -> CompiledGraph | GraphError:
-        """Return the graph of `spec`, or what is wrong with it.
+        """Return the graph of `spec`, or its errors.
 
-        `known`: this spec was accepted before, so that a restart refuses no Graph that other Graphs were let in beside.
+        `known`: this spec was accepted before. Then the limit of the namespace is not checked, so that no Graph is
+        refused after a restart because of Graphs that were accepted later.
         """
         small = len(orjson.dumps(spec)) <= _SMALL
         try:
@@ -48,7 +51,7 @@ class GraphCompiler:
         except GraphError as error:
             return error
 
-    def forget(self, key: Key) -> None:
+    def _remove_texts(self, key: Key) -> None:
         """Forget the expressions of a Graph that is gone."""
         if (beside := self._texts.get(key.namespace)) is None:
             return

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kardinal.clock import Clock
 from kardinal.graph.revision import OWNER_INDEX, owner_uids
 from kardinal.kube import Client
-from kardinal.objects import GRAPH, GRAPH_REVISION, ResourceType
-from kardinal.runtime import Clock, Controller, Manager, Source, Watch, to_owner
+from kardinal.objects import GRAPH, GRAPH_REVISION
+from kardinal.runtime import Controller, KeyMemory, Manager, Watch, to_owner
 from kardinal.runtime.predicates import deleted, metadata_changed
 from kardinal_controller.expressions import ExpressionCompiler
-from kardinal_controller.graphs.admission import Admission
 from kardinal_controller.graphs.compiling import GraphCompiler
 from kardinal_controller.graphs.observed import Interests, index_by_graph
+from kardinal_controller.graphs.ownership import GraphOwner, GraphOwners
 from kardinal_controller.graphs.reconciler import GraphReconciler
 
 __all__ = ["graph_controller"]
@@ -23,26 +24,23 @@ def graph_controller(
     client: Client,
     *,
     clock: Clock,
-    kinds: Sequence[ResourceType],
+    owners: Sequence[GraphOwner],
     expressions: ExpressionCompiler,
-    admission: Admission | None = None,
-    admission_changes: Sequence[Source] = (),
 ) -> Controller:
-    """Declare the engine on `manager`. Nodes may be of the given kinds; their objects are watched from the start.
-
-    Without `admission` every Graph is walked; `admission_changes` are the sources that can change its answer.
-    """
+    """Declare the engine on `manager`: it walks the Graphs of `owners`, and watches the kinds of their nodes."""
+    registered = GraphOwners(owners)
     graphs = manager.informer(GRAPH)
     revisions = manager.informer(GRAPH_REVISION)
-    objects = {resource: manager.informer(resource) for resource in kinds}
+    objects = {resource: manager.informer(resource) for resource in registered.kinds}
     revisions.index(OWNER_INDEX, owner_uids)
     for informer in objects.values():
         index_by_graph(informer)
 
-    interests = Interests()
+    memory = KeyMemory(graphs)
+    interests = Interests(memory)
     reconciler = GraphReconciler(
         client,
-        compiler=GraphCompiler(expressions),
+        compiler=GraphCompiler(expressions, memory),
         graphs=graphs,
         revisions=revisions,
         objects=objects,
@@ -50,7 +48,8 @@ def graph_controller(
         status=manager.status,
         recorder=manager.recorder,
         clock=clock,
-        admission=admission,
+        owners=registered,
+        memory=memory,
     )
     return manager.controller(
         "graph",
@@ -63,6 +62,7 @@ def graph_controller(
             ),
             Watch(revisions, to_owner(GRAPH), when=deleted),
             *(Watch(informer, interests.mapper(resource)) for resource, informer in objects.items()),
-            *admission_changes,
+            *registered.changes(),
         ],
+        memory=memory,
     )

@@ -1,7 +1,7 @@
-"""The objects a walk sees, and which Graphs care when one of them changes.
+"""The objects that a walk reads, and the Graphs that must be walked again when an object changes.
 
-Reading comes from the caches. What a reconcile has just applied is laid over them until they show it themselves, so
-that the next pass sees its own writes without waiting for a watch.
+Objects are read from the caches. An object that this reconcile has just applied replaces the cached one until the cache
+has it, so that the next pass sees its own writes without waiting for a watch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kardinal.graph.identity import ObjectKey, claims, is_owned_by, object_key
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk_types import Seen, Walk
 from kardinal.objects import GRAPH, JsonObject, Key, ResourceType, labels_of
-from kardinal.runtime import Informer, Mapper, to_owner
+from kardinal.runtime import Informer, KeyMemory, Mapper, to_owner
 
 __all__ = ["Interests", "LabelIndexes", "ObservedObjects", "index_by_graph"]
 
@@ -39,15 +39,16 @@ def _owner_uids(obj: JsonObject) -> Iterable[str]:
 
 
 class LabelIndexes:
-    """Finds objects by a label that they have; the labels of a key are filed from when one is first asked for."""
+    """Finds objects by a label; the index of a label key is made when the key is first used."""
 
     def __init__(self, informers: Mapping[ResourceType, Informer]) -> None:
         self._informers = informers
         self._filed: set[tuple[ResourceType, str]] = set()
 
     def candidates(self, selection: Selection) -> list[JsonObject]:
-        """Return the objects among which those of a selection are."""
-        informer, namespace = self._informers[selection.resource], selection.namespace
+        """Return the objects that may match a selection; the caller compares each."""
+        informer = self._informers[selection.resource]
+        namespace = selection.namespace
         if selection.label is None:
             return informer.list(namespace)
         key, value = selection.label
@@ -63,9 +64,9 @@ def _values_of_label(key: str, obj: JsonObject) -> Iterable[str]:
 
 
 class ObservedObjects:
-    """`Observed` for one reconcile of one Graph.
+    """Implements `Observed`, the objects that a walk reads, for one reconcile of one Graph.
 
-    `specs` are the Graph's spec and those of its revisions: what none of them can have made is not the Graph's.
+    `specs`: the Graph's spec and those of its revisions; an object that none of them can have made is not the Graph's.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class ObservedObjects:
         self._applied: dict[ObjectKey, JsonObject] = {}
 
     def add(self, key: ObjectKey, obj: JsonObject) -> None:
-        """Show what the server answered to an apply."""
+        """Add the object that the API server has returned for an apply."""
         self._applied[key] = obj
 
     def get(self, key: ObjectKey) -> JsonObject | None:
@@ -124,16 +125,17 @@ def _revision(obj: JsonObject) -> int:
 
 
 class Interests:
-    """Which Graphs read an object, as of their last walk."""
+    """The Graphs that read each object, as of their last walk."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: KeyMemory) -> None:
         self._reads: dict[ObjectKey, set[Key]] = {}
         self._selections: dict[_Shelf, dict[Selection, set[Key]]] = {}
         self._walks: dict[Key, Walk | Seen] = {}
+        memory.on_drop(self._remove)
 
     def note(self, graph: Key, walk: Walk | Seen) -> None:
-        """From now on `graph` cares for what `walk` has read, and for nothing else."""
-        self.forget(graph)
+        """Replace the interests of `graph` by the objects and selections that `walk` has read."""
+        self._remove(graph)
         self._walks[graph] = walk
         for key in walk.reads:
             self._reads.setdefault(key, set()).add(graph)
@@ -141,7 +143,7 @@ class Interests:
             shelf = self._selections.setdefault((selection.resource, selection.label), {})
             shelf.setdefault(selection, set()).add(graph)
 
-    def forget(self, graph: Key) -> None:
+    def _remove(self, graph: Key) -> None:
         walk = self._walks.pop(graph, None)
         if walk is None:
             return

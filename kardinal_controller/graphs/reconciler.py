@@ -1,40 +1,44 @@
-"""One Graph, reconciled: compile, walk, write what is missing, say how it stands, and when to look again.
+"""Reconcile one Graph: compile it, walk it, apply and delete objects, and write its status.
 
-Every reconcile starts from what is observed and may be cut off anywhere. Its order is chosen for that: the revision is
-stored before anything is applied from it, objects are applied until a pass wants nothing more, then the status is
-written, once, and only then is anything deleted.
+Every reconcile starts from observed objects and may be cut off anywhere. Its order is chosen for that: the revision is
+stored before objects are applied from it, objects are applied until a pass returns no further ones, then the status is
+written, once, and only then are objects deleted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from kardinal.api import Graph
+import structlog
+
+from kardinal.clock import Clock
 from kardinal.graph.compile import CompiledGraph
-from kardinal.graph.errors import GraphError, Problem
+from kardinal.graph.errors import GraphError, GraphProblem
 from kardinal.graph.evaluator import Overruns
 from kardinal.graph.identity import FINALIZER, GraphIdentity, Kinds, field_manager
 from kardinal.graph.prune import patience_ends, teardown_wave
 from kardinal.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal.graph.status import graph_status, terminating_status
 from kardinal.graph.texts import TooManyExpressions
-from kardinal.graph.walk_types import NodeResult, Situation, Walk
+from kardinal.graph.walk_types import NodeResult, Walk, WalkInput
 from kardinal.kube import AlreadyExists, Client, NotFound
 from kardinal.objects import GRAPH, GRAPH_REVISION, JsonObject, Key, ResourceType
-from kardinal.runtime import Clock, EventRecorder, Informer, Result, StatusWriter
+from kardinal.runtime import EventRecorder, Informer, KeyMemory, Result, StatusWriter
 from kardinal.runtime.finalizers import add_finalizer, has_finalizer, is_being_deleted, remove_finalizer
-from kardinal_controller.graphs.admission import ADMITTED, Admission, Verdict
 from kardinal_controller.graphs.applier import Applier, Memory
 from kardinal_controller.graphs.compiling import GraphCompiler
 from kardinal_controller.graphs.observed import Interests, LabelIndexes, ObservedObjects
+from kardinal_controller.graphs.ownership import Admission, GraphOwner, GraphOwners
 from kardinal_controller.graphs.slices import walk_in_slices
 
 __all__ = ["GraphReconciler"]
 
+log = structlog.get_logger(__name__)
+
 ROOM_INTERVAL = timedelta(minutes=1)
-"""How soon to look again whether a namespace has room for the expressions of a Graph."""
+"""The interval at which to check again whether a namespace has room for the expressions of a Graph."""
 
 
 @dataclass(slots=True)
@@ -49,7 +53,10 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """The Graph to walk. `error` says that it is an older revision, or nothing, because the Graph does not compile."""
+    """The Graph to walk.
+
+    `error`: why the Graph does not compile; `graph` is then an older revision, or None.
+    """
 
     graph: CompiledGraph | None
     revision: str | None
@@ -58,12 +65,13 @@ class _Program:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One reconcile: the Graph as it was read, and the means to see and to write for it."""
+    """One reconcile: the Graph as it was read, and the means to read and to write its objects."""
 
     key: Key
     obj: JsonObject
-    graph: Graph
     known: _Known
+    owner: GraphOwner | None
+    """None for a Graph without a registered owner: it is not walked, but its deletion is carried out."""
     view: ObservedObjects
     applier: Applier
     now: datetime
@@ -84,37 +92,37 @@ class GraphReconciler:
         status: StatusWriter,
         recorder: EventRecorder,
         clock: Clock,
-        admission: Admission | None = None,
+        owners: GraphOwners,
+        memory: KeyMemory,
     ) -> None:
         self._client = client
-        self._admission = admission
+        self._owners = owners
         self._compiler = compiler
         self._graphs = graphs
         self._revisions = revisions
         self._objects = objects
         self._labels = LabelIndexes(objects)
-        self._kinds: Kinds = {(resource.api_version, resource.kind): resource for resource in objects}
         self._interests = interests
         self._status = status
         self._recorder = recorder
         self._clock = clock
-        self._known: dict[Key, _Known] = {}
+        self._known: dict[Key, _Known] = memory.map()
 
     async def reconcile(self, key: Key) -> Result:
         obj = self._graphs.get(*key)
         if obj is None:
-            self._forget(key)
             return Result()
         run = self._run(key, obj)
         if is_being_deleted(obj):
             return await self._tear_down(run)
-        verdict = await self._admission(obj) if self._admission is not None else ADMITTED
-        if verdict.state == "undecided":
+        admission = await run.owner.admission(obj) if run.owner is not None else self._owners.refusal()
+        if admission.state == "undecided":
             return Result()
         await add_finalizer(self._client, GRAPH, obj, FINALIZER)
-        program = await self._program(run) if verdict.state == "admitted" else _refused(verdict)
+        program = await self._program(run) if admission.state == "admitted" else _refused(admission)
         result = await self._converge(run, program.graph) if program.graph else None
         outcomes = result.outcomes if result else ()
+        log.debug("walked", **_summary(outcomes), admission=admission.state)
         self._tell(run, program, outcomes)
         status = graph_status(run.obj, outcomes, error=program.error, revision=program.revision, now=run.now)
         await self._status.write(GRAPH, obj, status)
@@ -131,23 +139,25 @@ class GraphReconciler:
             known = self._known[key] = _Known(uid)
         specs = [obj.get("spec") or {}, *(revision["spec"] for revision in self._revisions_of(uid))]
         view = ObservedObjects(self._objects, self._labels, namespace=key.namespace, uid=uid, specs=specs)
-        applier = Applier(self._client, clock=self._clock, field_manager=field_manager(*key), memory=known.memory)
-        # The nodes are for the compiler alone, which says what is wrong with them.
-        graph = Graph.model_validate({**obj, "spec": {}})
-        return _Run(key, obj, graph, known, view, applier, self._clock.now())
+        owner = self._owners.of(obj)
+        writer = owner.identity(obj) if owner is not None else self._client
+        applier = Applier(writer, clock=self._clock, field_manager=field_manager(*key), memory=known.memory)
+        return _Run(key, obj, known, owner, view, applier, self._clock.now())
 
     async def _converge(self, run: _Run, program: CompiledGraph) -> Walk:
         """Walk and apply until a pass wants nothing applied; every pass completes at least one node."""
-        metadata, memory = run.graph.metadata, run.known.memory
-        owners = frozenset((owner.api_version, owner.kind, owner.name) for owner in metadata.owner_references)
-        situation = Situation(
-            GraphIdentity(*run.key, uid=metadata.uid, owners=owners),
+        metadata = run.obj["metadata"]
+        memory = run.known.memory
+        references = metadata.get("ownerReferences") or ()
+        owners = frozenset((owner["apiVersion"], owner["kind"], owner["name"]) for owner in references)
+        situation = WalkInput(
+            GraphIdentity(*run.key, uid=metadata["uid"], owners=owners),
             run.view,
-            self._kinds,
+            _kinds(run.owner),
             run.now,
             memory.failures,
             memory.accepted,
-            references=frozenset(node.id for node in run.graph.status.nodes if node.kind == "ref"),
+            references=frozenset(node["id"] for node in _told_nodes(run.obj) if node["kind"] == "ref"),
             overruns=run.known.overruns,
         )
         for _ in range(len(program.nodes) + 1):
@@ -170,8 +180,8 @@ class GraphReconciler:
                 return _Program(compiled, mine[0]["metadata"]["name"])
             await self._store_revision(run.obj, compiled, mine)
             return _Program(compiled, name)
-        # What a program admits is the Graph as it is, and anybody who may write revisions can have made an older one.
-        for revision in mine if self._admission is None else ():
+        # A Graph is admitted as its spec is recorded: anybody who may write revisions can have made an older one.
+        for revision in mine if run.owner is not None and not run.owner.records_specs else ():
             last = await self._compile(run, revision["metadata"]["uid"], revision["spec"], known=True)
             if isinstance(last, CompiledGraph):
                 return _Program(last, revision["metadata"]["name"], compiled)
@@ -183,7 +193,7 @@ class GraphReconciler:
     async def _compile(
         self, run: _Run, version: object, spec: JsonObject, *, known: bool
     ) -> CompiledGraph | GraphError:
-        """Return what compiling one version of the spec yields, without doing it twice."""
+        """Compile one version of the spec, or return the result of an earlier call."""
         compiled = run.known.compiled
         if version in compiled:
             return compiled[version]
@@ -208,7 +218,7 @@ class GraphReconciler:
                 continue
 
     async def _tear_down(self, run: _Run) -> Result:
-        """Delete wave after wave, and let the Graph itself go when nothing is left."""
+        """Delete the objects of a Graph wave by wave; when none is left, remove the finalizer of the Graph."""
         if not has_finalizer(run.obj, FINALIZER):
             return Result()
         wave = teardown_wave(run.view.owned(), now=run.now)
@@ -221,22 +231,37 @@ class GraphReconciler:
         return Result(requeue_after=until - run.now if until else None)
 
     def _tell(self, run: _Run, program: _Program, outcomes: tuple[NodeResult, ...]) -> None:
-        """Events for what a person did, once: not for what merely goes on."""
-        before = run.graph.status
-        if program.error and before.observed_generation != run.graph.metadata.generation:
+        """Emit Events about mistakes of an author, each once: a Graph that does not compile, an ambiguous template."""
+        before = (run.obj.get("status") or {}).get("observedGeneration")
+        if program.error and before != run.obj["metadata"].get("generation"):
             self._recorder.event(run.obj, type="Warning", reason=program.error.reason, note=program.error.message)
-        told = {node.id for node in before.nodes if node.reason == "AmbiguousTemplate"}
+        told = {node["id"] for node in _told_nodes(run.obj) if node.get("reason") == "AmbiguousTemplate"}
         for outcome in outcomes:
             if outcome.reason == "AmbiguousTemplate" and outcome.node.id not in told:
                 note = f"node {outcome.node.id} reads an object that exists; write ref instead of template to say so"
                 self._recorder.event(run.obj, type="Warning", reason="AmbiguousTemplate", note=note)
 
-    def _forget(self, key: Key) -> None:
-        self._known.pop(key, None)
-        self._compiler.forget(key)
-        self._interests.forget(key)
+
+def _told_nodes(graph: JsonObject) -> Sequence[JsonObject]:
+    """Return the nodes in the status of a Graph, as an earlier run has written them."""
+    return (graph.get("status") or {}).get("nodes") or ()
 
 
-def _refused(verdict: Verdict) -> _Program:
-    """Return what stands in the place of a program where a Graph is not walked."""
-    return _Program(None, None, GraphError([Problem("NotAdmitted", "spec.nodes", verdict.message)]))
+def _summary(outcomes: Sequence[NodeResult]) -> dict[str, object]:
+    """Return the fields of a log line: the number of nodes, and the obstacle of the first node that is not Ready."""
+    waiting = next((node for node in outcomes if node.state not in ("Ready", "Excluded")), None)
+    if waiting is None:
+        return {"nodes": len(outcomes), "reason": "every node is ready"}
+    held = f"{waiting.node.id} is {waiting.state}"
+    behind = f", behind {', '.join(waiting.waiting_for)}" if waiting.waiting_for else ""
+    return {"nodes": len(outcomes), "reason": held + behind, "message": waiting.message}
+
+
+def _kinds(owner: GraphOwner | None) -> Kinds:
+    """Return the kinds that the nodes of a Graph of `owner` may have."""
+    return {(each.api_version, each.kind): each for each in (owner.kinds if owner is not None else ())}
+
+
+def _refused(admission: Admission) -> _Program:
+    """Return a program without nodes to walk, whose error is the refusal of the Graph."""
+    return _Program(None, None, GraphError([GraphProblem("NotAdmitted", "spec.nodes", admission.message)]))

@@ -1,4 +1,4 @@
-"""Walk a Graph in slices, so that one with a thousand nodes leaves the event loop to others in between.
+"""Walk a Graph in slices, so that other tasks get the event loop between the nodes of a large Graph.
 
 CPU time decides about pauses only, never about a result.
 """
@@ -11,16 +11,16 @@ from collections.abc import Callable
 
 from kardinal.graph.compile import CompiledGraph
 from kardinal.graph.walk import walking
-from kardinal.graph.walk_types import Seen, Situation, Walk
+from kardinal.graph.walk_types import Seen, Walk, WalkInput
 
 __all__ = ["walk_in_slices"]
 
 SLICE = 0.005
-"""Seconds of CPU after which the walk pauses before the next node, which takes 10 ms at most."""
+"""Seconds of CPU after which a walk pauses. It pauses between nodes only, and one node takes at most 10 ms."""
 
 
-async def walk_in_slices(graph: CompiledGraph, situation: Situation, *, note: Callable[[Seen], None]) -> Walk:
-    """Return the result of one pass; `note` is told before each pause whose changes matter so far."""
+async def walk_in_slices(graph: CompiledGraph, situation: WalkInput, *, note: Callable[[Seen], None]) -> Walk:
+    """Return the result of one pass; before each pause, `note` gets the objects and selections that were read."""
     steps = walking(graph, situation)
     begun = time.thread_time()
     while True:

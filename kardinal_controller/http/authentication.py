@@ -1,9 +1,10 @@
-"""Authentication of deliveries against the Secrets of their namespaces.
+"""Authenticate the requests by which CI posts Bundles; `hosts` authenticates the deliveries of Git hosts.
 
-A stranger may cost little: a Secret is read once in `LIFETIME` seconds however many requests name its namespace,
-whether it exists or not. Namespaces without a Pipeline, of which a stranger can think up any number, share a small
-cache and are read at most `GUESSES` times in a minute; beyond, they are taken to hold no Secret. Failed attempts are
-limited per address, which bounds what a guesser learns and logs. A request whose token is right is never limited here.
+Requests of strangers must be cheap: a Secret is read once in `LIFETIME` seconds, however many requests name its
+namespace, whether it exists or not. Namespaces without a Pipeline, of which a stranger can invent any number, share a
+small cache and are read at most `GUESSES` times per minute; beyond that they are treated as having no Secret. Failed
+attempts are limited per address, which limits what a guesser can learn and write to the log. A request with a valid
+token is never limited here.
 """
 
 from __future__ import annotations
@@ -14,30 +15,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from kardinal.api.names import WEBHOOK_SECRET
+from kardinal.clock import Clock
 from kardinal.kube import Client, Forbidden, KubeError, NotFound
 from kardinal.objects import SECRET, JsonObject
+from kardinal.promotion.api.names import WEBHOOK_SECRET
 from kardinal.runtime.addresses import network_of
-from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import get_logger
 from kardinal.runtime.rate import RateLimit
 from kardinal.runtime.recorder import EventRecorder
-from kardinal_controller.http.credentials import NO_CREDENTIALS, Credentials, Token, read_credentials
-from kardinal_controller.http.delivery import TOLERANCE, Delivery
+from kardinal_controller.http.credentials import NO_CREDENTIALS, Token, WebhookCredentials, read_credentials
 from kardinal_controller.http.problem import ProblemError
+from kardinal_controller.http.request_credentials import TOLERANCE, RequestCredentials
 
-__all__ = ["Authenticator", "Claim", "unauthorized"]
+__all__ = ["Claim", "PostAuthenticator", "unauthorized"]
 
 LIFETIME = 5.0
-"""Seconds that a Secret, or that there is none, is remembered."""
+"""The time in seconds for which a Secret, or its absence, is cached."""
 PAUSE = 1.0
-"""Seconds that a Secret is not read again after the API server has failed to answer."""
+"""The time in seconds before a Secret is read again after the API server has failed."""
 GUESSES = 60
-"""Reads a minute of Secrets in namespaces that have no Pipeline."""
+"""The most reads per minute of Secrets in namespaces without a Pipeline."""
 GUESSED = 256
-"""Namespaces without a Pipeline that are remembered."""
+"""The most namespaces without a Pipeline in the cache."""
 ATTEMPTS_PER_MINUTE = 30
-"""Failed attempts a minute per address that are answered 401; more are answered 429."""
+"""The failed attempts per minute and address that are answered 401; further ones are answered 429."""
 
 _DUMMY_KEY = b"\0" * 32
 _DOES_NOT_FIT = (
@@ -50,10 +51,10 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A delivery for a namespace before its signature is checked; `token` is None for a stranger's."""
+    """A post for a namespace whose signature is not checked yet; `token` is None if its token is unknown."""
 
     namespace: str
-    delivery: Delivery
+    credentials: RequestCredentials
     token: Token | None
     allow_unstamped: bool
     address: str
@@ -61,14 +62,14 @@ class Claim:
 
 @dataclass(slots=True)
 class _Entry:
-    credentials: Credentials
+    credentials: WebhookCredentials
     version: str
     until: float
     failure: KubeError | None = None
 
 
-class Authenticator:
-    """Compares deliveries with Secrets `kardinal-webhook`; `knows` says whether a namespace has a Pipeline."""
+class PostAuthenticator:
+    """Authenticate posts of CI with Secrets `kardinal-webhook`. `knows`: whether a namespace has a Pipeline."""
 
     def __init__(self, client: Client, *, clock: Clock, recorder: EventRecorder, knows: Callable[[str], bool]) -> None:
         self._client = client
@@ -82,20 +83,20 @@ class Authenticator:
         self._reading: dict[str, asyncio.Task[_Entry]] = {}
 
     async def stop(self) -> None:
-        """Give up what is still being read."""
+        """Cancel the reads in progress."""
         reading = list(self._reading.values())
         for task in reading:
             task.cancel()
         await asyncio.gather(*reading, return_exceptions=True)
 
-    async def claim(self, namespace: str, delivery: Delivery, *, address: str | None) -> Claim:
-        """Return the claim of a delivery, its token compared with those of the namespace."""
-        credentials = await self._credentials(namespace)
-        token = credentials.holder(delivery.token, self._clock.now())
-        return Claim(namespace, delivery, token, credentials.allow_unstamped, network_of(address))
+    async def claim(self, namespace: str, credentials: RequestCredentials, *, address: str | None) -> Claim:
+        """Return the claim of a post, after comparing its token with those of the namespace."""
+        accepted = await self._credentials(namespace)
+        token = accepted.holder(credentials.token, self._clock.now())
+        return Claim(namespace, credentials, token, accepted.allow_unstamped, network_of(address))
 
     def refuse(self, claim: Claim) -> ProblemError:
-        """Return the answer to a claim whose token or signature is wrong: 401, or 429 for too many without a token."""
+        """Return the answer for a wrong token or signature: 401, or 429 after too many attempts."""
         wait = self._failures.admit(claim.address) if claim.token is None else 0
         if wait:
             return ProblemError(
@@ -106,24 +107,24 @@ class Authenticator:
         return unauthorized(_DOES_NOT_FIT.format(secret=WEBHOOK_SECRET, namespace=claim.namespace))
 
     def authenticate(self, claim: Claim, body: bytes) -> Token:
-        """Return the token of a delivery whose signature covers `body` and is recent; raise `ProblemError` 401, 429."""
+        """Return the token of a post with a valid, recent signature over `body`; raises `ProblemError` 401, 429."""
         key = claim.token.hmac_key if claim.token is not None else _DUMMY_KEY
-        if not claim.delivery.is_signed_with(key, body) or claim.token is None:
+        if not claim.credentials.is_signed_with(key, body) or claim.token is None:
             raise self.refuse(claim)
-        if claim.delivery.timestamp is None:
+        if claim.credentials.timestamp is None:
             if not claim.allow_unstamped:
                 raise unauthorized(
                     "the signature covers the body alone: send X-Kardinal-Timestamp and sign it too, or set "
                     f'allowUnstamped: "true" in Secret {WEBHOOK_SECRET} until every client does'
                 )
-        elif not claim.delivery.is_current(self._clock.now()):
+        elif not claim.credentials.is_current(self._clock.now()):
             raise unauthorized(
                 f"X-Kardinal-Timestamp must be in seconds since 1970 and within {TOLERANCE:.0f} s of "
                 f"{int(self._clock.now().timestamp())}: sign the request when it is sent"
             )
         return claim.token
 
-    async def _credentials(self, namespace: str) -> Credentials:
+    async def _credentials(self, namespace: str) -> WebhookCredentials:
         known = self._knows(namespace)
         cache = self._known if known else self._guessed
         entry = cache.get(namespace)
@@ -141,12 +142,12 @@ class Authenticator:
     def _trim(self) -> None:
         while len(self._guessed) > GUESSED:
             self._guessed.popitem(last=False)
-        # The least recently read: most often of a namespace whose last Pipeline is gone.
+        # The least recently read entry, most often of a namespace whose last Pipeline was deleted.
         while self._known and not self._knows(next(iter(self._known))):
             self._known.popitem(last=False)
 
     async def _read_once(self, namespace: str, before: _Entry | None) -> _Entry:
-        """Read the Secret, once for all requests that wait for it."""
+        """Read the Secret once for all requests that wait for it."""
         task = self._reading.get(namespace)
         if task is None:
             task = asyncio.create_task(self._read(namespace, before))
@@ -172,8 +173,8 @@ class Authenticator:
         self._report(secret, credentials)
         return _Entry(credentials, version, until)
 
-    def _report(self, secret: JsonObject, credentials: Credentials) -> None:
-        """Say where the owner of a Secret looks what of it cannot be used."""
+    def _report(self, secret: JsonObject, credentials: WebhookCredentials) -> None:
+        """Report the unusable parts of a Secret in the log and in an Event on it."""
         if not credentials.faults:
             return
         note = "; ".join(credentials.faults)

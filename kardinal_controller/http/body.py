@@ -1,31 +1,29 @@
-"""The bytes of a request body: decoded within bounds, before or after authentication (pure).
+"""Decode the bytes of a request body within limits, before or after authentication (pure).
 
-What a body costs to decode is counted before, and nothing walks what has no meaning. Work on a large body is done in a
+The cost of decoding is measured first, and content without a meaning is not walked. A large body is processed on a
 thread.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from kardinal import bounded
-from kardinal.api.base import DNS_LABEL_PATTERN
 from kardinal.bounded import ForeignBytes, mebibytes
+from kardinal.promotion.api.base import DNS_LABEL_PATTERN
 from kardinal_controller.http.problem import FieldError, ProblemError
 
-__all__ = ["DEFAULT_NAMESPACE", "LARGE", "BodyUnreadable", "decode", "is_namespace", "namespace_of", "off_loop"]
+__all__ = ["DEFAULT_NAMESPACE", "LARGE", "BodyUnreadable", "decode", "is_namespace", "namespace_of"]
 
 LARGE = 64 * 1024
-"""Bytes from which a body is large: few are held at once, and it is worked on off the event loop."""
+"""A body of more than this size in bytes is large: few are kept at once, and it is processed off the event loop."""
 
 DEFAULT_NAMESPACE = "default"
 """The namespace of a request that names none."""
-_LIMITS = bounded.JsonLimits(size=1 << 20, containers=5_000)
-"""A body of 64 images has less than a hundred lists and objects."""
+_LIMITS = bounded.JsonLimits(size=1 << 20, containers=5_000, pieces=20_000)
+"""The limits of a body. The largest possible Bundle has about 150 lists and objects, and 2,000 values."""
 
 FOREIGN = ForeignBytes(
     "bodies of the webhook",
@@ -34,9 +32,9 @@ FOREIGN = ForeignBytes(
     unpacked="a compressed one is refused",
     structure=_LIMITS.structure,
     time="30 s",
-    held="4 MiB of bodies over 64 KiB for a namespace, 4 MiB for those that are not authenticated yet; one of less for "
-    "each connection",
-    decoded="on a thread from 64 KiB",
+    held="of bodies over 64 KiB 16 MiB in all, 4 MiB for a namespace and for those that are not authenticated yet; one "
+    "of less for each connection",
+    decoded="on a thread from 64 KiB, two at once",
     tests=(
         "attacks/test_webhook.py::test_a_stranger_with_a_megabyte_of_misspelt_fields_is_refused_unread",
         "bounded/test_readers.py::test_a_body_of_the_webhook_that_is_costly_is_refused",
@@ -44,19 +42,16 @@ FOREIGN = ForeignBytes(
     ),
 )
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 _NAMESPACE = re.compile(DNS_LABEL_PATTERN)
 _NAMESPACE_LIMIT = 63
 
 
 class BodyUnreadable(ProblemError):
-    """The body would cost more to decode than a request is worth; 422 to who is authenticated."""
+    """The body would be too expensive to decode; answered with 422 for an authenticated client."""
 
 
 def decode(body: bytes) -> dict[str, Any]:
-    """Return the document of a body. Raises `ProblemError` 422 without quoting it, and `BodyUnreadable`."""
+    """Return the document in a body. Raises `ProblemError` 422 without quoting it, and `BodyUnreadable`."""
     try:
         document = bounded.decode(body, _LIMITS)
     except bounded.OverLimit as error:
@@ -84,10 +79,5 @@ def namespace_of(document: dict[str, Any]) -> str:
 
 
 def is_namespace(name: object) -> bool:
-    """Return whether `name` could be that of a namespace."""
+    """Return whether `name` is valid as the name of a namespace."""
     return isinstance(name, str) and len(name) <= _NAMESPACE_LIMIT and _NAMESPACE.fullmatch(name) is not None
-
-
-async def off_loop(body: bytes, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what `work` returns, done in a thread where `body` is large."""
-    return await asyncio.to_thread(work, *args, **kwargs) if len(body) > LARGE else work(*args, **kwargs)

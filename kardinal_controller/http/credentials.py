@@ -1,8 +1,14 @@
-"""The tokens of one namespace, as Secret `kardinal-webhook` holds them (pure).
+"""The tokens of one namespace, from Secret `kardinal-webhook` (pure).
+
+    - name: release
+      hash: <SHA-256 of the token in hexadecimal digits>
+      hmacKey: <the key of the signatures>
+      pipelines: [web, "shop-*"]
+      maySkip: [staging]
 
 Keys of the Secret: `tokens.yaml`, a list of tokens with a scope each; `token` and `hmacKey`, one token without a name
-for every Pipeline and type; `allowUnstamped: "true"`, for clients that do not sign a time yet. A `tokens.yaml` that has
-a fault gives no token at all, because its author did not mean half a list. Faults name positions and never values.
+for every Pipeline and type; `allowUnstamped: "true"`, for clients that do not sign a time yet. A `tokens.yaml` with a
+fault yields no token at all, because its author did not intend a partial list. Faults name positions and never values.
 """
 
 from __future__ import annotations
@@ -18,19 +24,19 @@ from typing import Annotated, Any
 import yaml
 from pydantic import ConfigDict, Field, ValidationError
 
-from kardinal.api.base import DnsLabel, Model, Time
-from kardinal.api.bundle import BundleType
 from kardinal.objects import JsonObject
 from kardinal.objects.secrets import SecretValueError, secret_value
+from kardinal.promotion.api.base import DnsLabel, Model, Time
+from kardinal.promotion.api.bundle import BundleType
 
-__all__ = ["NO_CREDENTIALS", "Credentials", "Token", "read_credentials"]
+__all__ = ["NO_CREDENTIALS", "Token", "WebhookCredentials", "read_credentials"]
 
 FILE = "tokens.yaml"
 FILE_LIMIT = 64 * 1024
-"""Bytes of tokens.yaml."""
+"""The maximum size of tokens.yaml in bytes."""
 TOKENS = 64
 DEPTH = 8
-"""Levels of nesting in tokens.yaml; a list of tokens has three."""
+"""The maximum depth of nesting in tokens.yaml; a list of tokens needs three levels."""
 FAULTS_SHOWN = 5
 
 Glob = Annotated[str, Field(min_length=1, max_length=253)]
@@ -54,7 +60,7 @@ class _Entry(Model):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token and its scope; the one without a name is that of the keys `token` and `hmacKey`."""
+    """One token and its scope; its name is empty if it comes from the keys `token` and `hmacKey`."""
 
     name: str
     digest: bytes = field(repr=False)
@@ -67,27 +73,27 @@ class Token:
 
     @property
     def title(self) -> str:
-        """The token in a message."""
+        """The name of the token for a message."""
         return f"token {self.name}" if self.name else "the token"
 
     def may_post_to(self, pipeline: str) -> bool:
         return any(fnmatchcase(pipeline, glob) for glob in self.pipelines)
 
     def skippable(self, environments: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those of `environments` that a Bundle posted with this token may leave out."""
+        """Return the `environments` that a Bundle posted with this token may skip."""
         return tuple(sorted({name for name in environments for glob in self.may_skip if fnmatchcase(name, glob)}))
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
-    """The contents of a Secret; `faults` say which part of it cannot be used."""
+class WebhookCredentials:
+    """The tokens in a Secret; `faults` describe its unusable parts."""
 
     tokens: tuple[Token, ...] = ()
     allow_unstamped: bool = False
     faults: tuple[str, ...] = ()
 
     def holder(self, presented: bytes, now: datetime) -> Token | None:
-        """Return the token that was presented, if it has not expired. The time it takes tells nothing of the tokens."""
+        """Return the presented token, if it has not expired. The time this takes reveals nothing about the tokens."""
         digest = hashlib.sha256(presented).digest()
         found = None
         for token in self.tokens:
@@ -96,22 +102,23 @@ class Credentials:
         return found if found is not None and (found.expires is None or now < found.expires) else None
 
 
-NO_CREDENTIALS = Credentials()
+NO_CREDENTIALS = WebhookCredentials()
 """The credentials of a namespace without the Secret."""
 
 
-def read_credentials(secret: JsonObject) -> Credentials:
-    """Return what a Secret `kardinal-webhook` holds."""
-    token, hmac_key = _value(secret, "token"), _value(secret, "hmacKey")
+def read_credentials(secret: JsonObject) -> WebhookCredentials:
+    """Return the tokens in a Secret `kardinal-webhook`."""
+    token = _value(secret, "token")
+    hmac_key = _value(secret, "hmacKey")
     tokens: list[Token] = []
     if token and hmac_key:
         tokens.append(Token("", hashlib.sha256(token).digest(), hmac_key))
     listed, faults = _listed(_value(secret, FILE))
-    return Credentials((*tokens, *listed), _value(secret, "allowUnstamped") == b"true", faults)
+    return WebhookCredentials((*tokens, *listed), _value(secret, "allowUnstamped") == b"true", faults)
 
 
 def _value(secret: JsonObject, key: str) -> bytes:
-    """Return a value of the Secret; empty, which authenticates no request, where it cannot be read."""
+    """Return a value of the Secret; if it cannot be decoded, an empty value, which authenticates no request."""
     try:
         return secret_value(secret, key).strip()
     except SecretValueError:
@@ -119,7 +126,7 @@ def _value(secret: JsonObject, key: str) -> bytes:
 
 
 def _listed(text: bytes) -> tuple[tuple[Token, ...], tuple[str, ...]]:
-    """Return the tokens of tokens.yaml, or what is wrong with it."""
+    """Return the tokens of tokens.yaml, or its faults."""
     if not text:
         return (), ()
     try:
@@ -153,11 +160,11 @@ def _token(entry: _Entry) -> Token:
 
 
 class _Fault(Exception):
-    """tokens.yaml cannot be read as YAML of a bounded size."""
+    """tokens.yaml is not valid YAML within the limits."""
 
 
 def _load(text: bytes) -> Any:
-    """Return the document. Scalars stay text: a hash of digits alone is no number, and no constructor runs."""
+    """Return the document. Scalars stay text, because a hash of digits is not a number, and no constructor runs."""
     if len(text) > FILE_LIMIT:
         raise _Fault(f"{FILE}: is larger than {FILE_LIMIT} bytes")
     try:
@@ -180,7 +187,7 @@ def _line(mark: Any) -> str:
 
 
 def _faults(error: ValidationError, where: str) -> Iterator[str]:
-    """Yield what is wrong with one entry; an unknown field may be a value in the wrong place, so it is not named."""
+    """Yield the faults of one entry; an unknown field is not named, because it may be a misplaced value."""
     for item in error.errors(include_url=False, include_context=False, include_input=False):
         if item["type"] == "extra_forbidden":
             known = ", ".join(field.alias or name for name, field in _Entry.model_fields.items())

@@ -1,7 +1,7 @@
-"""The Secrets that deliveries of Git hosts are signed with, each read once in `LIFETIME` seconds.
+"""The Secrets that sign deliveries of Git hosts, each read once in `LIFETIME` seconds.
 
-A Secret is used only if it says that it is for webhooks, and its value is too long to be guessed. What cannot be used
-is an empty secret, which signs nothing; the log says why.
+A Secret is used only if it says that it is for webhooks, and its value is too long to be guessed. An unusable Secret
+counts as an empty one, which signs nothing; the log has the reason.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from kardinal.clock import Clock
 from kardinal.kube import Client, Forbidden, KubeError, NotFound
 from kardinal.objects import SECRET, Key
-from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import get_logger
 from kardinal_controller.http.problem import ProblemError
 from kardinal_controller.webhook_secrets import webhook_secret
@@ -21,9 +21,9 @@ from kardinal_controller.webhook_secrets import webhook_secret
 __all__ = ["HostSecrets"]
 
 LIFETIME = 5.0
-"""Seconds that a Secret, or that there is none, is remembered."""
+"""The time in seconds for which a Secret, or its absence, is cached."""
 REMEMBERED = 4096
-"""Secrets that are remembered."""
+"""The most Secrets in the cache."""
 
 _log = get_logger(__name__)
 
@@ -35,7 +35,7 @@ class _Entry:
 
 
 class HostSecrets:
-    """Reads and remembers the Secrets of `git.webhookSecretRef`."""
+    """Read and cache the Secrets of `git.webhookSecretRef`."""
 
     def __init__(self, client: Client, *, clock: Clock) -> None:
         self._client = client
@@ -44,12 +44,12 @@ class HostSecrets:
         self._reading = asyncio.Lock()
 
     def __len__(self) -> int:
-        """Return the number of Secrets that are remembered."""
+        """Return the number of Secrets in the cache."""
         return len(self._entries)
 
     async def read(self, key: Key) -> bytes:
-        """Return the secret in a Secret, empty where it is not to be used. Raises `ProblemError` 503."""
-        # Read once for all that wait for it.
+        """Return the value of a Secret; empty if it must not be used. Raises `ProblemError` 503."""
+        # Read once for all callers that wait for it.
         async with self._reading:
             entry = self._entries.get(key)
             now = self._clock.monotonic()

@@ -1,32 +1,38 @@
-"""`POST /webhooks/{provider}/{namespace}[/{pipeline}]`: a Git host says that something has changed.
+"""`POST /webhooks/{provider}/{namespace}[/{pipeline}]`: a Git host reports a change.
 
-A delivery is authenticated before anything of it is parsed, over its raw bytes, with the Secret that a Pipeline names
-in `git.webhookSecretRef`; no other Secret is read. Every delivery that cannot be authenticated gets the same answer: an
-unknown Pipeline or namespace, one of another provider or without a Secret, and a wrong signature. What is authenticated
+For example, GitHub sends its deliveries for Pipeline `web` to `/webhooks/github/team-a/web`.
+
+A delivery is authenticated over its raw bytes before any part of it is parsed, with the Secret that a Pipeline names in
+`git.webhookSecretRef`; no other Secret is read. Every delivery that cannot be authenticated gets the same answer: for
+an unknown Pipeline or namespace, another provider, a missing Secret, and a wrong signature. An authenticated delivery
 wakes promotions and Pipelines (`wakes`), and changes nothing else.
 
 The path without a Pipeline takes the deliveries of any repository, so that one webhook of a repository, an organisation
-or an App serves many Pipelines. It wakes those of the namespace whose own Secret signs the delivery and whose
-repository it is about. Each delivery is compared with `COMPARED` secrets, random ones included where the namespace has
-fewer, so that neither the answer nor its time tells how many there are or which was right.
+or an App serves many Pipelines. It wakes the Pipelines of the namespace whose own Secret signs the delivery and whose
+repository the delivery names. Each delivery is compared with `COMPARED` secrets, including random ones if the namespace
+has fewer, so that neither the answer nor its time reveals how many there are or which one was right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from secrets import token_bytes
 from typing import Protocol
 
-from kardinal.api.repository_url import InvalidRepositoryURL, same_path
+from aiohttp import web
+
+from kardinal.clock import Clock
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.objects.errors import KardinalError
-from kardinal.runtime.clock import Clock
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.logging import get_logger
 from kardinal.runtime.rate import RateLimit
-from kardinal_controller.http.body import off_loop
+from kardinal.runtime.routes import HttpRoute, RouteGroup
+from kardinal.tree.repository_url import InvalidRepositoryURL, same_path
+from kardinal_controller.http.bodies import STRANGERS, Bodies, Body
 from kardinal_controller.http.host_secrets import HostSecrets
 from kardinal_controller.http.problem import ProblemError
 from kardinal_controller.http.wakes import Wakes
@@ -34,9 +40,9 @@ from kardinal_controller.http.wakes import Wakes
 __all__ = ["HostDelivery", "HostWebhooks", "WebhookParser"]
 
 DELIVERIES_PER_MINUTE = 600
-"""Deliveries a minute per Pipeline whose signature is right; more are answered 429."""
+"""The most valid deliveries per minute and Pipeline; further ones are answered 429."""
 COMPARED = 16
-"""Secrets that a delivery for a namespace is compared with; of more, those of the first names."""
+"""The most Secrets that a delivery for a namespace is compared with; of more, the first by name."""
 
 _log = get_logger(__name__)
 
@@ -56,21 +62,32 @@ class HostDelivery(Protocol):
     @property
     def proposed(self) -> bool: ...
 
+    @property
+    def checked(self) -> tuple[str, ...]: ...
+
 
 WebhookParser = Callable[[Mapping[str, str], bytes, bytes], HostDelivery]
-"""Called with headers, raw body and secret; raises a `KardinalError` for a delivery that it does not believe."""
+"""Called with headers, raw body and secret; raises a `KardinalError` for a delivery that is not authentic."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """One secret compared with a delivery: `delivery` is None where it does not sign it."""
+    """The result of comparing one secret with a delivery; `delivery` is None if the secret does not sign it."""
 
     secret: bytes
     delivery: HostDelivery | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Signed:
+    """A Pipeline, and a delivery signed with its secret, as parsed by its provider."""
+
+    pipeline: JsonObject
+    delivery: HostDelivery
+
+
 class HostWebhooks:
-    """Receives the deliveries of Git hosts; `parsers` has one for each provider that sends some."""
+    """Receive the deliveries of Git hosts; `parsers` has an entry for each provider that sends deliveries."""
 
     def __init__(
         self,
@@ -80,34 +97,62 @@ class HostWebhooks:
         wakes: Wakes,
         parsers: Mapping[str, WebhookParser],
         clock: Clock,
+        bodies: Bodies,
     ) -> None:
         self._secrets = secrets
         self._pipelines = pipelines
         self._wakes = wakes
         self._parsers = parsers
+        self._bodies = bodies
         self._rate = RateLimit(limit=DELIVERIES_PER_MINUTE, window=60.0, clock=clock)
         self._crowded = RateLimit(limit=1, window=3600.0, clock=clock)
-        # Of this process alone: a constant would be a secret that everybody knows.
+        # Random per process, because a constant would be known from the source code.
         self._decoy = token_bytes(32)
 
-    async def stop(self) -> None:
-        await self._wakes.stop()
+    def group(self) -> RouteGroup[Sequence[_Signed]]:
+        """Return a route group for the two paths: of one Pipeline, and of a namespace."""
+        paths = ("/webhooks/{provider}/{namespace}", "/webhooks/{provider}/{namespace}/{pipeline}")
+        routes = [HttpRoute("POST", path, self._receive) for path in paths]
+        return RouteGroup(routes, self._authenticated, stop=self._wakes.stop)
 
-    async def receive(self, provider: str, pipeline: Key, headers: Mapping[str, str], body: bytes) -> None:
-        """Wake the Pipeline of the path. Raises `ProblemError` 401, 400, 429."""
+    @asynccontextmanager
+    async def _authenticated(self, http: web.Request) -> AsyncIterator[Sequence[_Signed]]:
+        """Find the Pipelines that a delivery is for. Raises `ProblemError` 401, 400."""
+        yield await self._compared(http)
+
+    async def _compared(self, http: web.Request) -> Sequence[_Signed]:
+        names = http.match_info
+        async with self._bodies.body(http, owner=STRANGERS) as body:
+            provider = names["provider"]
+            if "pipeline" in names:
+                return [await self._signed(provider, Key(names["namespace"], names["pipeline"]), http.headers, body)]
+            return await self._signed_in_namespace(provider, names["namespace"], http.headers, body)
+
+    async def _receive(self, _: web.Request, signed: Sequence[_Signed]) -> web.Response:
+        """Wake the Pipelines that accept one more delivery. Raises `ProblemError` 429."""
+        admitted = self._admit([each.pipeline for each in signed])
+        for each in signed:
+            if key_of(each.pipeline) in admitted:
+                self._wake(each.pipeline, each.delivery)
+        return web.Response(status=HTTPStatus.ACCEPTED.value)
+
+    async def _signed(self, provider: str, pipeline: Key, headers: Mapping[str, str], body: Body) -> _Signed:
+        """Return the Pipeline of the path, if its secret signs the delivery. Raises `ProblemError` 401, 400."""
         found = self._pipelines.get(*pipeline)
         named = _secret_of(found, provider)
         secret = await self._secrets.read(named) if named is not None else b""
         [tried] = await self._compare(provider, headers, body, [secret] if secret else [], most=1)
         if found is None or tried.delivery is None:
             raise _unauthorized()
-        self._admit([found])
-        self._wake(found, tried.delivery)
+        return _Signed(found, tried.delivery)
 
-    async def receive_for_namespace(
-        self, provider: str, namespace: str, headers: Mapping[str, str], body: bytes
-    ) -> None:
-        """Wake those Pipelines of a namespace whose secret and repository a delivery has; raises as `receive`."""
+    async def _signed_in_namespace(
+        self, provider: str, namespace: str, headers: Mapping[str, str], body: Body
+    ) -> Sequence[_Signed]:
+        """Return the Pipelines of a namespace whose secret signs the delivery and whose repository it names.
+
+        Raises the same errors as `_signed`.
+        """
         users: dict[Key, list[JsonObject]] = {}
         for pipeline in self._pipelines.list(namespace):
             if (named := _secret_of(pipeline, provider)) is not None:
@@ -118,17 +163,13 @@ class HostWebhooks:
         signed = {one.secret: one.delivery for one in tried if one.delivery is not None}
         if not signed:
             raise _unauthorized()
-        concerned = [
-            (pipeline, delivery)
+        return [
+            _Signed(pipeline, delivery)
             for named, secret in secrets.items()
             if (delivery := signed.get(secret)) is not None
             for pipeline in users[named]
             if _is_of(pipeline, delivery)
         ]
-        admitted = self._admit([pipeline for pipeline, _ in concerned])
-        for pipeline, delivery in concerned:
-            if key_of(pipeline) in admitted:
-                self._wake(pipeline, delivery)
 
     def _first(self, namespace: str, named: Sequence[Key]) -> Sequence[Key]:
         if len(named) > COMPARED and not self._crowded.admit(namespace):
@@ -142,18 +183,19 @@ class HostWebhooks:
         return named[:COMPARED]
 
     async def _compare(
-        self, provider: str, headers: Mapping[str, str], body: bytes, secrets: Sequence[bytes], *, most: int
+        self, provider: str, headers: Mapping[str, str], body: Body, secrets: Sequence[bytes], *, most: int
     ) -> list[_Tried]:
-        """Compare a delivery with `most` secrets, however few there are."""
+        """Compare a delivery with `most` secrets, filled up with decoys if there are fewer."""
         parser = self._parsers.get(provider)
         if parser is None:
-            # As much work as for a provider that there is, and the same answer.
-            parser, secrets = next(iter(self._parsers.values())), ()
+            # The same work and the same answer as for a known provider.
+            parser = next(iter(self._parsers.values()))
+            secrets = ()
         decoys = [self._decoy] * (most - len(secrets))
-        return await off_loop(body, lambda: [_try(parser, headers, body, each) for each in [*secrets, *decoys]])
+        return await body.work(lambda: [_try(parser, headers, body.content, each) for each in [*secrets, *decoys]])
 
     def _admit(self, pipelines: Sequence[JsonObject]) -> set[Key]:
-        """Return those that take one more delivery; raises `ProblemError` 429 where none does."""
+        """Return the Pipelines that accept one more delivery; raises `ProblemError` 429 if there is none."""
         waits = {key_of(pipeline): self._rate.admit(key_of(pipeline)) for pipeline in pipelines}
         admitted = {key for key, wait in waits.items() if not wait}
         if waits and not admitted:
@@ -166,13 +208,13 @@ class HostWebhooks:
 
     def _wake(self, pipeline: JsonObject, delivery: HostDelivery) -> None:
         key = key_of(pipeline)
-        self._wakes.wake(key, number=delivery.number, branch=delivery.branch)
+        self._wakes.wake(key, number=delivery.number, branch=delivery.branch, checked=delivery.checked)
         if delivery.proposed and pipeline["spec"]["git"].get("statusOnOthers"):
             self._wakes.wake_pipeline(key)
 
 
 def _secret_of(pipeline: JsonObject | None, provider: str) -> Key | None:
-    """Return the Secret that a Pipeline at this provider names; None where there is none."""
+    """Return the Secret that a Pipeline of this provider names; None if there is none."""
     if pipeline is None:
         return None
     git = pipeline["spec"]["git"]
@@ -181,7 +223,7 @@ def _secret_of(pipeline: JsonObject | None, provider: str) -> Key | None:
 
 
 def _try(parser: WebhookParser, headers: Mapping[str, str], body: bytes, secret: bytes) -> _Tried:
-    """Compare a delivery with one secret. Raises `ProblemError` 400 for a body that is signed and cannot be read."""
+    """Compare a delivery with one secret. Raises `ProblemError` 400 for a signed body that cannot be parsed."""
     try:
         return _Tried(secret, parser(headers, body, secret))
     except KardinalError as error:
@@ -193,8 +235,8 @@ def _try(parser: WebhookParser, headers: Mapping[str, str], body: bytes, secret:
 def _is_of(pipeline: JsonObject, delivery: HostDelivery) -> bool:
     """Return whether a delivery is about the repository of a Pipeline.
 
-    The name of the host does not count, because a host may be reached by others than the one that it gives itself; the
-    secret says which host it is.
+    The host name is ignored, because a host may be reached by another name than it reports; the secret identifies the
+    host.
     """
     try:
         return same_path(pipeline["spec"]["git"]["url"], delivery.repository)

@@ -1,6 +1,6 @@
 """Errors of the HTTP API, as `application/problem+json` (RFC 9457).
 
-Paths and messages quote what a client sent, so their number and the size of the answer are bounded here, for all.
+Paths and messages quote text from the client, so the number of errors and the size of an answer are limited here.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kardinal.objects.text import cut
 __all__ = ["ERRORS_SHOWN", "FieldError", "ProblemError"]
 
 ERRORS_SHOWN = 50
-"""Errors of fields in one answer."""
+"""The most field errors in one answer."""
 ANSWER_LIMIT = 16 * 1024
-"""Bytes of an answer."""
+"""The maximum size of an answer in bytes."""
 
 _DETAIL_LIMIT = 1024
 _PATH_LIMIT = 200
@@ -30,7 +30,7 @@ _COMMA = 1
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """The error of one field of a request body; `path` is written as in the body (`artifacts.images[0]`)."""
+    """The error of one field of a request body; `path` is the place of the field, for example `artifacts.images[0]`."""
 
     path: str
     message: str
@@ -41,7 +41,7 @@ class FieldError:
 
 @dataclass(eq=False)
 class ProblemError(Exception):
-    """An answer other than success. `detail` says what to do next and never repeats a credential."""
+    """An unsuccessful answer. `detail` contains the remedy and never a credential."""
 
     status: HTTPStatus
     detail: str

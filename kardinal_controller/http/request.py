@@ -1,4 +1,9 @@
-"""The document of a request: to a Bundle, or to its mistakes, as many at once as an answer has room for (pure)."""
+"""Parse the document of a request to a Bundle, or to its errors, as many as fit into one answer (pure).
+
+An example of such a document:
+
+    {"pipeline": "web", "artifacts": {"images": [{"reference": "ghcr.io/acme/web:1.2.3"}]}}
+"""
 
 from __future__ import annotations
 
@@ -11,29 +16,29 @@ from typing import Annotated, Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from kardinal.api import Pipeline
-from kardinal.api.artifacts import artifact_problems
-from kardinal.api.base import DnsLabel, Model, Name
-from kardinal.api.bundle import Artifacts, BundleType, Intent, Provenance
-from kardinal.api.names import ANNOTATION_PIN, LABEL_PIPELINE, is_reserved_for_ci
-from kardinal.api.new_bundle import NewBundle
 from kardinal.objects.suggestions import nearest
+from kardinal.promotion.api import Pipeline
+from kardinal.promotion.api.artifacts import artifact_problems
+from kardinal.promotion.api.base import DnsLabel, Model, Name
+from kardinal.promotion.api.bundle import Artifacts, BundleType, Intent, Provenance
+from kardinal.promotion.api.names import ANNOTATION_PIN, LABEL_PIPELINE, is_reserved_for_ci
+from kardinal.promotion.api.new_bundle import NewBundle
 from kardinal_controller.http.problem import ERRORS_SHOWN, FieldError, ProblemError
 
 __all__ = ["BundleRequest", "check_against", "parse_request"]
 
 SUGGESTIONS = 8
-"""Unknown names of environments for which the nearest known one is looked for."""
+"""The most unknown environments for which the nearest known name is searched."""
 SUGGESTED_LENGTH = 64
-"""Characters of a name for which the nearest known one is looked for."""
+"""The maximum length of a name for which the nearest known name is searched, in characters."""
 ENTRIES: Mapping[str, int] = {"artifacts.images": 64, "intent.skip": 64, "intent.requests": 0, "labels": 32}
-"""Lists and maps of a body, and how many entries they may have."""
+"""Lists and maps of a body, with the maximum number of their entries: for example 64 images."""
 LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE_PATTERN = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 
 
 class BundleRequest(BaseModel):
-    """The body that CI posts; the fields mean what they mean on a Bundle."""
+    """The body that CI posts; its fields have the same meaning as in a Bundle."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 
@@ -65,10 +70,10 @@ class BundleRequest(BaseModel):
 
 
 def parse_request(document: dict[str, Any], *, namespace: str) -> BundleRequest:
-    """Read the document of a request for `namespace`.
+    """Parse the document of a request for `namespace`.
 
-    Raises `ProblemError` 422 with the paths of the wrong fields, unknown ones with the nearest known name. Lists are
-    measured before they are looked into, and no more errors are looked for than are shown.
+    Raises `ProblemError` 422 with the paths of the wrong fields, and the nearest known name for unknown ones. Lists are
+    measured before they are parsed, and no more errors are collected than are shown.
     """
     errors = list(_too_long(document))
     if not errors:
@@ -84,7 +89,7 @@ def parse_request(document: dict[str, Any], *, namespace: str) -> BundleRequest:
 
 
 def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
-    """Raise `ProblemError` 422 where the request names what its Pipeline does not have, or no usable image."""
+    """Raise `ProblemError` 422 if the request names an environment that its Pipeline lacks, or has no usable image."""
     environments = [environment.name for environment in pipeline.spec.environments]
     named = [(f"intent.skip[{index}]", name) for index, name in enumerate(request.intent.skip)]
     if request.intent.target:
@@ -105,7 +110,7 @@ def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
 
 
 def _too_long(document: dict[str, Any]) -> Iterator[FieldError]:
-    """Yield an error for each list or map that has more entries than its field takes."""
+    """Yield an error for each list or map with too many entries."""
     for path, limit in ENTRIES.items():
         value: Any = document
         for part in path.split("."):
@@ -115,7 +120,7 @@ def _too_long(document: dict[str, Any]) -> Iterator[FieldError]:
 
 
 def _field_errors(document: dict[str, Any], namespace: str) -> Iterator[FieldError]:
-    """Yield what is wrong with the names in a document."""
+    """Yield the errors about names of fields and labels in a document."""
     if document.get("namespace", namespace) != namespace:
         yield FieldError("namespace", "is not the namespace that the path of the request names")
     yield from _unknown_fields(document, BundleRequest, "")
@@ -133,7 +138,7 @@ def _field_errors(document: dict[str, Any], namespace: str) -> Iterator[FieldErr
 
 
 def _unknown_environment(name: str, known: Sequence[str], *, suggest: bool) -> str:
-    """Return the message about a name; finding the nearest one costs, so it is done for the first ones only."""
+    """Return the message about an unknown environment; searching the nearest name is costly, so only a few get one."""
     hint = f"{_suggestion(name, known)}; known: {', '.join(known)}" if suggest else ""
     return f"unknown environment {name!r}{hint}"
 
@@ -157,7 +162,7 @@ def _unknown_fields(document: dict[str, Any], model: type[BaseModel], prefix: st
 
 
 def _models(annotation: Any) -> Iterable[type[BaseModel]]:
-    """Return the models an annotation holds, directly or in a union or tuple."""
+    """Return the models that an annotation contains, directly or in a union or tuple."""
     if isinstance(annotation, type) and issubclass(annotation, Model):
         yield annotation
     for argument in get_args(annotation):

@@ -1,31 +1,30 @@
-"""Wake whom a delivery of a host is for: one write, however many deliveries say the same.
+"""Wake the promotions and Pipelines that a delivery is for: one write, however many equal deliveries arrive.
 
-A promotion that waits for its pull request gets an annotation. A Pipeline whose host is told about the pull requests of
-others gets `status.wokenAt`, because nothing may be promoted then; the controller may write no more of it than its
-status. Either reaches agents wherever they are and says nothing but that another look is worth it, so it may be lost,
-late or false: what is true is read from the host. An object is written to at most once in its interval, and once more
-after the last delivery.
+A promotion that waits for its pull request gets an annotation. A Pipeline with `git.statusOnOthers` gets
+`status.wokenAt`, because it may have no promotion at that time, and the controller may write only its status. Both
+reach agents in any cluster and only mean that the agent should look again. So a wake may be lost, late or wrong: the
+state is read from the host. An object is written at most once in its interval, and once more after the last delivery.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
-from kardinal.api import PIPELINE, PROMOTION_STEP
-from kardinal.api.names import ANNOTATION_WOKEN, FIELD_MANAGER_CONTROLLER
+from kardinal.clock import Clock, Timer
 from kardinal.kube import Client, KubeError, NotFound, PatchType
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
 from kardinal.objects.conditions import format_time
-from kardinal.runtime.clock import Clock, Timer
+from kardinal.promotion.api.names import ANNOTATION_WOKEN, FIELD_MANAGER_CONTROLLER
+from kardinal.promotion.kinds import PIPELINE, PROMOTION_STEP
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.logging import get_logger
 
 __all__ = ["Wakes"]
 
 INTERVALS = {PROMOTION_STEP: 1.0, PIPELINE: 10.0}
-"""Seconds between two writes of one object. Strangers may open pull requests, so a Pipeline is woken less often."""
+"""The minimum seconds between two writes; longer for Pipelines, because strangers may open pull requests."""
 
 _PIPELINE = "waiting of pipeline"
 
@@ -38,7 +37,7 @@ class _Sleeper(NamedTuple):
 
 
 class Wakes:
-    """Wakes PromotionSteps that wait for a merge, and Pipelines whose host is told about others."""
+    """Wake PromotionSteps that wait for a merge, and Pipelines with `git.statusOnOthers`."""
 
     def __init__(self, client: Client, steps: Informer, *, clock: Clock) -> None:
         self._client = client
@@ -50,7 +49,7 @@ class Wakes:
         steps.index(_PIPELINE, _waiting_of_pipeline)
 
     async def stop(self) -> None:
-        """Give up what is not written yet; the poll of the agents finds it."""
+        """Cancel writes that are not done; the agents find the changes when they poll."""
         for timer in self._due.values():
             timer.cancel()
         self._due.clear()
@@ -59,14 +58,18 @@ class Wakes:
             task.cancel()
         await asyncio.gather(*writing, return_exceptions=True)
 
-    def wake(self, pipeline: Key, *, number: int | None, branch: str) -> None:
-        """Wake the promotions of a Pipeline that wait for this pull request, or whose branch or base this is."""
+    def wake(self, pipeline: Key, *, number: int | None, branch: str, checked: Collection[str]) -> None:
+        """Wake the promotions of a Pipeline that wait for this pull request, or whose branch or base is `branch`.
+
+        `checked` are the commit and branches of a finished check; promotions with such a commit or branch are woken as
+        well.
+        """
         for step in self._steps.by_index(_PIPELINE, str(pipeline)):
-            if _concerns(step, number, branch):
+            if _concerns(step, number, branch, checked):
                 self._schedule(_Sleeper(PROMOTION_STEP, key_of(step)))
 
     def wake_pipeline(self, pipeline: Key) -> None:
-        """Wake a Pipeline: a pull request has come or changed."""
+        """Wake a Pipeline, for example because a pull request was opened."""
         self._schedule(_Sleeper(PIPELINE, pipeline))
 
     def _schedule(self, sleeper: _Sleeper) -> None:
@@ -77,7 +80,7 @@ class Wakes:
         if sleeper not in self._last:
             self._start(sleeper)
             return
-        # What comes while it is being written may not have been seen by who is woken.
+        # The reader of the current write may not have seen the newest change.
         wait = self._last[sleeper] + INTERVALS[sleeper.resource] - now
         self._due[sleeper] = self._clock.call_later(wait, lambda: self._start(sleeper))
 
@@ -89,7 +92,9 @@ class Wakes:
         task.add_done_callback(self._writing.discard)
 
     async def _write(self, sleeper: _Sleeper) -> None:
-        resource, key, now = sleeper.resource, sleeper.key, format_time(self._clock.now())
+        resource = sleeper.resource
+        key = sleeper.key
+        now = format_time(self._clock.now())
         try:
             if resource is PIPELINE:
                 body: JsonObject = {"status": {"wokenAt": now}}
@@ -113,8 +118,10 @@ def _waiting_of_pipeline(step: JsonObject) -> Iterable[str]:
         yield str(Key(step["metadata"]["namespace"], step["spec"]["pipeline"]))
 
 
-def _concerns(step: JsonObject, number: int | None, branch: str) -> bool:
+def _concerns(step: JsonObject, number: int | None, branch: str, checked: Collection[str]) -> bool:
     noted: dict[str, Any] = step["status"].get("pullRequest") or {}
     if number is not None and number == noted.get("number"):
+        return True
+    if noted.get("branch") in checked or step["status"].get("commit") in checked:
         return True
     return bool(branch) and branch in (noted.get("branch"), step["spec"]["git"].get("branch"))

@@ -1,7 +1,10 @@
 """The Pipeline controllers.
 
-One validates Pipelines, one says which of their fields have no effect here, one deletes finished Bundles beyond the
-history limit, and one asks gates about other changes.
+validation      whether Bundles can be translated with a Pipeline: conditions Ready and SharedPath
+sharing         Pipelines that write to the same directory
+ignored         fields that have no effect here: condition Ignored
+history         deletes finished Bundles beyond the history limit
+other_changes   the answers of gates about changes without a Bundle
 """
 
 from kardinal_controller.pipelines.history import HistoryReconciler

@@ -1,61 +1,63 @@
 """Keep the history of a Pipeline short: delete finished Bundles beyond `historyLimit`, oldest first.
 
-Their Graphs go with them by ownership. Four kinds of Bundles stay beyond the limit: what an environment runs, because
-gates ask for it; what it would go back to, and what a rollback that stands has taken back or restored; what is
-superseded but has steps that have not finished, which would be cut off half way; and what has not finished at all.
+Their Graphs are deleted with them, as dependents. Four kinds of Bundles are kept beyond the limit: the Bundle that an
+environment runs, because gates read it; the Bundles that a rollback would restore, and those that a current rollback
+has rolled back or restored; superseded Bundles with unfinished steps, which would be interrupted; and unfinished
+Bundles.
 
-A run looks at every Bundle of the Pipeline, as plain JSON, and at most every two seconds: thousands that end one after
-the other would otherwise cost the square of their number.
+A run reads every Bundle of the Pipeline, as plain JSON, and at most every two seconds: otherwise the cost for thousands
+of Bundles that end one after the other would be quadratic.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from kardinal.api import BUNDLE, Pipeline
-from kardinal.api.bundle import ENDED_PHASES
+from kardinal.clock import Clock
 from kardinal.kube import Client, Conflict, NotFound
 from kardinal.objects import JsonObject, Key, key_of
-from kardinal.runtime import Clock, Result, Source, Watch
+from kardinal.promotion.api import Pipeline
+from kardinal.promotion.api.bundle import ENDED_PHASES
+from kardinal.promotion.kinds import BUNDLE
+from kardinal.promotion.translation.rollback import past_of
+from kardinal.runtime import KeyMemory, Result, Source, Watch
 from kardinal.runtime.predicates import deleted, generation_changed, status_changed
-from kardinal.translation.rollback import past_of
+from kardinal.runtime.timers import remaining
 from kardinal_controller.caches import Caches, pipeline_label
 
 __all__ = ["HistoryReconciler", "surplus"]
 
 _PAUSE = 2.0
-"""Seconds between two looks at the Bundles of one Pipeline."""
-_INSTANT = 0.001
-"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
+"""The minimum time in seconds between two runs for one Pipeline."""
 
 
 class HistoryReconciler:
-    """Deletes the Bundles of Pipelines that are too many."""
+    """Deletes the oldest ended Bundles of a Pipeline beyond its `historyLimit`."""
 
     def __init__(self, caches: Caches, client: Client, *, clock: Clock) -> None:
         self._caches = caches
         self._client = client
         self._clock = clock
-        self._looked: dict[Key, float] = {}
+        self.memory = KeyMemory(caches.pipelines)
+        self._looked: dict[Key, float] = self.memory.map()
 
     def sources(self) -> Sequence[Source]:
         return [
-            Watch(self._caches.pipelines, when=generation_changed & ~deleted),
+            Watch(self._caches.pipelines, when=generation_changed),
             Watch(self._caches.bundles, self._pipeline_of_bundle, when=status_changed("phase") & ~deleted),
-            # Until then the Graph has kept its superseded Bundle.
+            # The Graph has kept its superseded Bundle until its own deletion.
             Watch(self._caches.graphs, self._pipeline_of_graph, when=deleted),
         ]
 
     async def reconcile(self, key: Key) -> Result:
         current = self._caches.pipelines.get(*key)
         if current is None or "deletionTimestamp" in current["metadata"]:
-            self._looked.pop(key, None)
             return Result()
         now = self._clock.monotonic()
-        if (left := self._looked.get(key, -math.inf) + _PAUSE - now) > _INSTANT:
-            return Result(requeue_after=timedelta(seconds=left))
+        if left := remaining(self._looked.get(key, -math.inf) + _PAUSE - now):
+            return Result(requeue_after=left)
         self._looked[key] = now
         limit = Pipeline.model_validate(current).spec.history_limit
         stored = self._caches.bundles_of(key.namespace, key.name)
@@ -66,12 +68,12 @@ class HistoryReconciler:
             try:
                 await self._client.delete(BUNDLE, metadata["name"], key.namespace, uid=metadata["uid"])
             except (NotFound, Conflict):
-                # Gone, or another Bundle of the same name.
+                # It is gone, or another Bundle has the same name.
                 continue
         return Result()
 
     def _is_leaving(self, bundle: JsonObject) -> bool:
-        """Return whether a Bundle is being deleted, or superseded with steps that have not finished yet."""
+        """Return whether a Bundle is being deleted, or is superseded and has unfinished steps."""
         superseded = bundle.get("status", {}).get("phase") == "Superseded"
         return "deletionTimestamp" in bundle["metadata"] or (
             superseded and self._caches.graphs.get(*key_of(bundle)) is not None
@@ -87,7 +89,7 @@ class HistoryReconciler:
 
 
 def surplus(bundles: Sequence[JsonObject], *, limit: int) -> list[JsonObject]:
-    """Return the finished Bundles beyond the limit, oldest first; never one that runs or would be restored."""
+    """Return the finished Bundles beyond the limit, oldest first, without those that run or could be restored."""
     finished = sorted((bundle for bundle in bundles if _status(bundle).get("phase") in ENDED_PHASES), key=_age)
     beyond = finished[: max(len(finished) - limit, 0)]
     if not beyond:
@@ -108,7 +110,7 @@ def _running(bundles: Iterable[JsonObject]) -> set[str]:
 
 
 def _restorable(bundles: Sequence[JsonObject]) -> set[str]:
-    """Return the uids of the Bundles that rollbacks are about: those that may come, and those that stand."""
+    """Return the uids of the Bundles that possible or current rollbacks refer to."""
     environments = {name for bundle in bundles for name in _status(bundle).get("environments") or ()}
     pasts = [past_of(bundles, name) for name in environments]
     found = {each.uid for past in pasts for each in (past.runs, past.previous) if each is not None}
@@ -121,7 +123,7 @@ def _restorable(bundles: Sequence[JsonObject]) -> set[str]:
 
 
 def _age(bundle: JsonObject) -> tuple[str, int]:
-    """Return what sorts Bundles from the oldest to the newest, as supersession does."""
+    """Return the sort key from the oldest to the newest Bundle, the same as for supersession."""
     return bundle["metadata"]["creationTimestamp"], _status(bundle).get("sequence") or 0
 
 

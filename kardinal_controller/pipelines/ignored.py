@@ -1,8 +1,12 @@
-"""Say on a Pipeline which of its fields have no effect here, by a flag of the controller or for want of a Secret.
+"""Report on a Pipeline which of its fields have no effect here.
 
-What a Pipeline can never mean is refused by `Ready`. The condition `Ignored` is for the rest: the Pipeline promotes,
-and a field of it does nothing. It stands while that is so. Secrets are neither listed nor watched: the one of a webhook
-is looked at when the Pipeline changes or the controller starts, and again while it is not to be used.
+The reason may be a flag of the controller, a missing Secret, for example that of `git.webhookSecretRef`, or other
+fields of the Pipeline.
+
+A Pipeline that is always invalid is refused by the condition `Ready`. The condition `Ignored` is for the other cases:
+the Pipeline promotes, but a field has no effect. It is present while that is true. Secrets are neither listed nor
+watched: the Secret of a webhook is read when the Pipeline changes or the controller starts, and again while it is
+unusable.
 """
 
 from __future__ import annotations
@@ -10,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from kardinal.api import PIPELINE, Pipeline, set_condition
+from kardinal.clock import Clock
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import SECRET, Key
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
-from kardinal.runtime import Backoff, Clock, EventRecorder, Informer, Result, Source, StatusWriter, Watch
+from kardinal.promotion.api import Pipeline, set_condition
+from kardinal.promotion.kinds import PIPELINE
+from kardinal.promotion.translation.validation import ignored_fields
+from kardinal.runtime import Backoff, EventRecorder, Informer, KeyMemory, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import generation_changed
 from kardinal_controller.webhook_secrets import KEY, webhook_secret
 
@@ -25,16 +32,16 @@ IGNORED = "Ignored"
 """The condition of a Pipeline with a field that has no effect."""
 
 RETRY = Backoff(base=5.0, cap=300.0, jitter=0.2)
-"""Between looks at the Secret of a webhook that is not to be used."""
+"""The wait before an unusable Secret of a webhook is read again."""
 
 _Problem = tuple[str, str]
-"""A reason, and a message with the path of the field and the remedy."""
+"""A reason such as `WebhookSecretNotFound`, and a message with the path of the field and the remedy."""
 
 
 class IgnoredReconciler:
-    """Writes the condition Ignored.
+    """Write the condition Ignored.
 
-    `registries`: the operator lists some. `webhooks`: the providers that send deliveries.
+    `registries`: the operator allows some registries. `webhooks`: the providers that send deliveries.
     """
 
     def __init__(
@@ -55,7 +62,8 @@ class IgnoredReconciler:
         self._status = status
         self._recorder = recorder
         self._clock = clock
-        self._failures: dict[Key, int] = {}
+        self.memory = KeyMemory(pipelines)
+        self._failures: dict[Key, int] = self.memory.map()
 
     def sources(self) -> Sequence[Source]:
         return [Watch(self._pipelines, when=generation_changed)]
@@ -63,11 +71,11 @@ class IgnoredReconciler:
     async def reconcile(self, key: Key) -> Result:
         current = self._pipelines.get(*key)
         if current is None or "deletionTimestamp" in current["metadata"]:
-            self._failures.pop(key, None)
             return Result()
         pipeline = Pipeline.model_validate(current)
         webhook = await self._webhook(pipeline)
-        problems = [*self._pull_secret(pipeline), *webhook]
+        fields = [("NoPullRequests", f"{field}: {message}") for field, message in ignored_fields(pipeline)]
+        problems = [*fields, *self._pull_secret(pipeline), *webhook]
         message = cut("; ".join(text for _, text in problems), MESSAGE_LIMIT)
         before = pipeline.status.condition(IGNORED)
         conditions = tuple(each for each in pipeline.status.conditions if each.type != IGNORED)
@@ -103,7 +111,8 @@ class IgnoredReconciler:
         ]
 
     async def _webhook(self, pipeline: Pipeline) -> list[_Problem]:
-        git, namespace = pipeline.spec.git, pipeline.metadata.namespace
+        git = pipeline.spec.git
+        namespace = pipeline.metadata.namespace
         if git.webhook_secret_ref is None or git.provider not in self._webhooks:
             return []
         name = git.webhook_secret_ref.name

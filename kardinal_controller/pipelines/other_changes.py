@@ -1,8 +1,8 @@
-"""Say in the status of a Pipeline which environments changes may reach that no Bundle brings.
+"""Write to the status of a Pipeline which environments may be changed without a Bundle, for example by hand.
 
-Only for Pipelines with `git.statusOnOthers`: the agent tells their Git host, as commit statuses of other pull requests.
-Asked are the freeze of the Pipeline, the holds of its environments and the gates of today. The status is written when
-the answer changes, and when the moment comes at which time alone may change it.
+This applies only to Pipelines with `git.statusOnOthers`: the agent shows the answers at their Git host, as commit
+statuses of other pull requests. The answers come from the freeze of the Pipeline, the holds of its environments and the
+present gates. The status is written when the answer changes, and at the moment at which time alone may change it.
 """
 
 from __future__ import annotations
@@ -11,30 +11,32 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from kardinal.api import PIPELINE, Pipeline, PolicyGate
-from kardinal.api.names import LABEL_TYPE, TYPE_FREEZE, freeze_name, hold_name
-from kardinal.api.pipeline import HeldChange, OtherChanges
-from kardinal.api.repository_url import InvalidRepositoryURL
+from kardinal.clock import Clock
 from kardinal.objects import JsonObject, Key, key_of, labels_of
 from kardinal.objects.text import cut
-from kardinal.policy.binding import Place, places_of
-from kardinal.policy.changes import ChangeQuestions, binding_gates
-from kardinal.policy.freshness import recheck_interval
-from kardinal.policy.holds import is_hold, why_held
-from kardinal.policy.matching import GateTemplate, collect, is_instance
-from kardinal.runtime import Clock, Result, Source, StatusWriter, Watch
+from kardinal.promotion.api import Pipeline, PolicyGate
+from kardinal.promotion.api.names import freeze_name, hold_name
+from kardinal.promotion.api.pipeline import HeldChange, OtherChanges
+from kardinal.promotion.kinds import PIPELINE
+from kardinal.promotion.policy.binding import Place, places_of
+from kardinal.promotion.policy.changes import ChangeQuestions, binding_gates
+from kardinal.promotion.policy.freshness import recheck_interval
+from kardinal.promotion.policy.holds import is_hold, why_held
+from kardinal.promotion.policy.matching import GateTemplate, collect, is_freeze, is_instance
+from kardinal.runtime import Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import changed, deleted, either, metadata_changed
+from kardinal.tree.repository_url import InvalidRepositoryURL
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 
 __all__ = ["OtherChangesReconciler"]
 
 REASON_LIMIT = 256
-"""Characters of the reason of one environment; a host takes fewer."""
+"""The maximum length of the reason for one environment, in characters; a host may cut it further."""
 
 
 class OtherChangesReconciler:
-    """Writes `status.otherChanges` of Pipelines."""
+    """Write `status.otherChanges` of Pipelines."""
 
     def __init__(
         self,
@@ -77,7 +79,8 @@ class OtherChangesReconciler:
             return Result()
         gates = self._gates(key)
         await self._expressions.prepare([gate.spec.expression for gate in gates])
-        now, before = self._clock.now(), pipeline.status.other_changes
+        now = self._clock.now()
+        before = pipeline.status.other_changes
         held, until = await self._held(pipeline, gates, now=now)
         if not await self._stands(before, held, until, pipeline, gates):
             answer = OtherChanges(
@@ -97,23 +100,25 @@ class OtherChangesReconciler:
         pipeline: Pipeline,
         gates: Sequence[GateTemplate],
     ) -> bool:
-        """Return whether the last answer is still right: only values that time changes may differ in its reasons."""
+        """Return whether the last answer is still right; its reasons may differ only by values that time changes."""
         if before is None or (before.observed_generation, before.until) != (pipeline.metadata.generation, until):
             return False
         if before.held == held:
             return True
         if [one.environment for one in before.held] != [one.environment for one in held]:
             return False
-        # Asked again for that moment, gates that are the same give the same reasons.
+        # Evaluated again for the time of the last answer, unchanged gates give the same reasons.
         again, _ = await self._held(pipeline, gates, now=before.evaluated_at)
         return again == before.held
 
     async def _held(
         self, pipeline: Pipeline, gates: Sequence[GateTemplate], *, now: datetime
     ) -> tuple[tuple[HeldChange, ...], datetime | None]:
-        """Return what is held at `now`, and when time alone may change that; the gates are compiled."""
-        freeze, questions = self._freeze(pipeline), ChangeQuestions(now)
-        held, turns = [], list[datetime]()
+        """Return the environments held at `now`, and when time alone may change that. The gates must be compiled."""
+        freeze = self._freeze(pipeline)
+        questions = ChangeQuestions(now)
+        held = []
+        turns = list[datetime]()
         approvals = {environment.name: environment.approval for environment in pipeline.spec.environments}
         for place in _places(pipeline):
             asked = [(gate, approvals[place.environment]) for gate in binding_gates(gates, place)]
@@ -122,7 +127,7 @@ class OtherChangesReconciler:
             reasons = [*freeze, *self._hold(pipeline, place), *(answer.reason for answer in answers if answer.reason)]
             if reasons:
                 held.append(HeldChange(environment=place.environment, reason=cut("; ".join(reasons), REASON_LIMIT)))
-            # Each evaluation is short, and there may be many.
+            # Each evaluation is short, but there may be many.
             await asyncio.sleep(0)
         return tuple(held), min(turns, default=None)
 
@@ -138,13 +143,14 @@ class OtherChangesReconciler:
     def _freeze(self, pipeline: Pipeline) -> list[str]:
         name = freeze_name(pipeline.metadata.name)
         gate = self._caches.gates.get(pipeline.metadata.namespace, name)
-        if gate is None or labels_of(gate).get(LABEL_TYPE) != TYPE_FREEZE:
+        if gate is None or not is_freeze(labels_of(gate)):
             return []
         message = gate["spec"].get("message")
         return [f"held by a freeze of {pipeline.metadata.name}" + (f": {message}" if message else "")]
 
     def _hold(self, pipeline: Pipeline, place: Place) -> list[str]:
-        name, environment = pipeline.metadata.name, place.environment
+        name = pipeline.metadata.name
+        environment = place.environment
         gate = self._caches.gates.get(pipeline.metadata.namespace, hold_name(name, environment))
         return [why_held(gate, name, environment)] if gate is not None and is_hold(gate, name, environment) else []
 

@@ -1,7 +1,7 @@
-"""Find Pipelines of one namespace that write to the same directory of the same branch, or to all of it.
+"""Find Pipelines of one namespace that write to the same directory of the same branch, or to the whole branch.
 
-Each would overwrite the image that the other has promoted and proven. Nothing is said across namespaces, where it would
-tell one team what another one does; the gates hold either Pipeline by what it writes to.
+Each would overwrite the image that the other has promoted and verified. Pipelines of other namespaces are not reported,
+because that would show one team the work of another; gates hold both Pipelines by the place they write to.
 """
 
 from __future__ import annotations
@@ -10,39 +10,40 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
-from kardinal.api import Pipeline
-from kardinal.api.repository_url import InvalidRepositoryURL
 from kardinal.objects import JsonObject, Key, key_of
-from kardinal.policy.binding import Place, places_of
+from kardinal.promotion.api import Pipeline
+from kardinal.promotion.policy.binding import Place, places_of
 from kardinal.runtime import Informer
+from kardinal.tree.repository_url import InvalidRepositoryURL
 
 __all__ = ["SharedPaths"]
 
 _INDEX = "target"
-_WHOLE, _ANY = "<all>", "<any>"
-"""Among the indexed paths: that of a writer to all of a branch, and one that every writer has."""
+_WHOLE = "<all>"
+_ANY = "<any>"
+"""Index values that are not paths: of a writer to the whole branch, and of every writer."""
 _NAMED = 3
-"""Paths, and Pipelines of each, that a message names."""
+"""The most paths, and Pipelines per path, that a message names."""
 _FEW = 5
-"""Other Pipelines of one path that are looked up. With more, none has to look again when one comes or goes."""
+"""The most other Pipelines of a path that are looked up. With more, none is reconciled when one comes or goes."""
 
 
 class SharedPaths:
-    """An index of Pipelines by what they write to; made before the informer starts."""
+    """An index of Pipelines by the place they write to; must be created before the informer starts."""
 
     def __init__(self, pipelines: Informer) -> None:
         self._pipelines = pipelines
         pipelines.index(_INDEX, lambda obj: [value for place in _places(obj) for value in _index_values(place)])
 
     def message(self, pipeline: JsonObject) -> str:
-        """Say which paths of a Pipeline other Pipelines write to, too; empty when none does."""
+        """Return the message about paths that other Pipelines write to as well; empty if there are none."""
         found = [(place, others) for place in _places(pipeline) if (others := self._others(place, key_of(pipeline)))]
         told = "; ".join(_sentence(place, others) for place, others in found[:_NAMED])
         more = "; and others" if len(found) > _NAMED else ""
         return f"{told}{more}. Give each Pipeline a directory or a branch of its own" if found else ""
 
     def sharers(self, pipeline: JsonObject) -> Iterable[Key]:
-        """Return the Pipelines whose message depends on this one, which has just come, changed or gone."""
+        """Return the Pipelines whose message depends on this one, which was just added, changed or deleted."""
         for place in _places(pipeline):
             others = self._others(place, key_of(pipeline))
             yield from others if len(others) < _FEW else ()

@@ -1,26 +1,28 @@
-"""Validate Pipelines: say in the status whether Bundles can be translated with them.
+"""Validate Pipelines: the status says whether Bundles can be translated with them.
 
-A Pipeline that cannot be translated is found out when it is applied, not when the first Bundle fails on it; the check
-is the one that translation makes. One that writes where another Pipeline of its namespace writes, too, goes on and has
-the condition SharedPath. One that was stored with durations of more than a year goes on as well, and has the condition
-DurationTooLong.
+A Pipeline that cannot be translated, for example because its environments form a cycle, is reported when it is applied,
+not when the first Bundle fails; the check is the same as in translation. A Pipeline that writes to the same place as
+another Pipeline of its namespace still promotes and gets the condition SharedPath. One that was stored with durations
+of more than a year promotes as well, and gets the condition DurationTooLong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kardinal.api import PIPELINE, Pipeline, set_condition
-from kardinal.api.base import Condition
-from kardinal.api.overlong import overlong
-from kardinal.api.pipeline import PipelineSpec
+from kardinal.clock import Clock
 from kardinal.objects import Key
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
-from kardinal.runtime import Clock, EventRecorder, Informer, Result, Source, StatusWriter, Watch
+from kardinal.promotion.api import Pipeline, set_condition
+from kardinal.promotion.api.base import Condition
+from kardinal.promotion.api.overlong import overlong
+from kardinal.promotion.api.pipeline import PipelineSpec
+from kardinal.promotion.kinds import PIPELINE
+from kardinal.promotion.translation.repository import Features
+from kardinal.promotion.translation.translate import validate
+from kardinal.runtime import EventRecorder, Informer, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import generation_changed
-from kardinal.translation.repository import Features
-from kardinal.translation.translate import validate
 from kardinal_controller.pipelines.sharing import SharedPaths
 
 SHARED_PATH = "SharedPath"
@@ -30,7 +32,7 @@ __all__ = ["ValidationReconciler"]
 
 
 class ValidationReconciler:
-    """Writes the condition Ready of Pipelines, and an Event for each spec that cannot be translated."""
+    """Write the condition Ready of Pipelines, and record an Event for each spec that cannot be translated."""
 
     def __init__(
         self,
@@ -87,7 +89,7 @@ class ValidationReconciler:
         return Result()
 
     def _with_warning(self, conditions: tuple[Condition, ...], type_: str, message: str) -> tuple[Condition, ...]:
-        """Return the conditions with that of a warning, which stands only while it is true."""
+        """Return the conditions with that of a warning, which is present only while it is true."""
         if not message:
             return tuple(condition for condition in conditions if condition.type != type_)
         return set_condition(conditions, type_, "True", reason=type_, message=message, now=self._clock.now())

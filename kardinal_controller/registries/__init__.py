@@ -1,13 +1,13 @@
-"""Asking image registries which digests the tags of Bundles have.
+"""Ask image registries for the digests of the tags of Bundles.
 
-lookups        which Bundles are asked for, and what was found
-registry       one question to a registry
-challenge      what a registry wants to see before it answers, and where its token service is
+lookups        the Bundles whose tags are looked up, and the results
+registry       one request for a digest
+challenge      the authentication that a registry demands, and its token service
 pull_secrets   the credentials for registries
-errors         why there is no answer
+errors         the reasons why there is no answer
 """
 
 from kardinal_controller.registries.lookups import TagLookups
-from kardinal_controller.registries.registry import FLAG, Registry
+from kardinal_controller.registries.registry import FLAG, RegistryClient
 
-__all__ = ["FLAG", "Registry", "TagLookups"]
+__all__ = ["FLAG", "RegistryClient", "TagLookups"]

@@ -1,7 +1,8 @@
-"""Read the header `WWW-Authenticate` of a registry (pure): RFC 9110, section 11.6.1, and the token specification.
+"""Parse the header `WWW-Authenticate` of a registry (pure): RFC 9110, section 11.6.1, and the token specification.
 
-A registry names its token service itself, so the answer is the word of the registry: where it may lead is decided by
-who reads it.
+    WWW-Authenticate: Bearer realm="https://auth.docker.io/token",service="registry.docker.io"
+
+The registry itself names its token service, so the caller must check where the URL leads.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from kardinal_controller.registries.errors import RegistryError
 __all__ = ["Challenge", "read_challenge", "token_url"]
 
 _LIMIT = 4096
-"""Characters of a header that are read."""
+"""The maximum length of a header that is parsed, in characters."""
 _SCHEME = re.compile(r"\s*([A-Za-z]+)\s*")
-_PARAMETER = re.compile(r'\s*,?\s*([A-Za-z_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))')
+_PARAMETER = re.compile(r'\s*+(?:,\s*+)?([A-Za-z_-]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))')
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The demand of a registry: `scheme` in lower case, with its parameters."""
+    """The authentication that a registry demands: `scheme` in lower case, with its parameters."""
 
     scheme: str
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_challenge(header: str) -> Challenge:
-    """Return the first challenge of a header; one without a scheme where it cannot be read."""
+    """Return the first challenge of a header; its scheme is empty if the header is malformed."""
     header = header[:_LIMIT]
     scheme = _SCHEME.match(header)
     if scheme is None:
@@ -45,9 +46,11 @@ def read_challenge(header: str) -> Challenge:
 
 
 def token_url(challenge: Challenge, *, registry: str, path: str) -> str:
-    """Return the URL at which the token service is asked for a token that reads one repository.
+    """Return the URL at which to request a token for reading one repository.
 
-    The scope is ours and not that of the challenge. Raises `RegistryError`.
+    For example `https://auth.docker.io/token?service=registry.docker.io&scope=repository%3Alibrary%2Fnginx%3Apull`.
+
+    The scope is computed here and not taken from the challenge. Raises `RegistryError`.
     """
     realm = challenge.parameters.get("realm", "")
     try:

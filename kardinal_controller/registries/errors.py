@@ -1,4 +1,4 @@
-"""The error of registries. No message holds a value of a Secret, a token or what a registry sent as a body."""
+"""The error of registries. No message contains a value of a Secret, a token or the body of an answer."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ __all__ = ["RegistryError"]
 
 
 class RegistryError(KardinalError):
-    """A registry that has not told the digest of a tag; says why, and what to do about it."""
+    """A registry has not returned the digest of a tag; the message has the reason and the remedy."""

@@ -1,8 +1,9 @@
-"""Read pull Secrets, and decide to which hosts their logins are sent.
+"""Read pull Secrets, and decide to which hosts their logins may be sent.
 
-A Secret says itself that it is for registries (label `kardinal.io/credentials: registry`) and for which hosts
-(annotation `kardinal.io/hosts`), as those for Git do (`kardinal.git.secret_hosts`). A registry chooses its token
-service, which gets the login as well: so the Secret must name that one, too.
+A Secret itself says that it is for registries (label `kardinal.io/credentials: registry`) and for which hosts
+(annotation `kardinal.io/hosts`), like a Secret for Git (`kardinal.git.secret_hosts`). A registry chooses its token
+service, which receives the login as well, so the Secret must name that host, too, for example
+`kardinal.io/hosts: docker.io,auth.docker.io`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kardinal.api import names
-from kardinal.api.image import ImageReference, ImageReferenceError
 from kardinal.bounded import JsonLimits, NotJson, OverLimit, decode
 from kardinal.git.secret_hosts import refused_host
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import SECRET, JsonObject
+from kardinal.objects.image_reference import ImageReference, ImageReferenceError
+from kardinal.objects.secret_purposes import CREDENTIALS_REGISTRY
 from kardinal.objects.secrets import SecretValueError, secret_text
 from kardinal_controller.registries.errors import RegistryError
 
@@ -36,15 +37,15 @@ class Logins:
     by_registry: Mapping[str, str] = field(repr=False)
 
     def authorization(self, registry: str, *, sent_to: str) -> str | None:
-        """Return the header that a login makes; None where the Secret has none for the registry.
+        """Return the Authorization header for a registry; None if the Secret has no login for it.
 
-        Raises `RegistryError` where the Secret does not name the registry, or the host it would be sent to.
+        Raises `RegistryError` if the Secret does not name the registry, or the host `sent_to`.
         """
         login = self.by_registry.get(registry)
         if login is None:
             return None
         for host in dict.fromkeys((registry, sent_to)):
-            if refusal := refused_host(self.secret, host, purpose=names.CREDENTIALS_REGISTRY):
+            if refusal := refused_host(self.secret, host, purpose=CREDENTIALS_REGISTRY):
                 raise RegistryError(f"spec.pullSecretRef: {refusal}")
         return f"Basic {base64.b64encode(login.encode()).decode()}"
 
@@ -67,7 +68,7 @@ def read_logins(secret: JsonObject) -> Logins:
 
 
 class PullSecrets:
-    """Reads pull Secrets from the API server."""
+    """Read pull Secrets from the API server."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -87,7 +88,7 @@ class PullSecrets:
 
 
 def _registry(key: str) -> str:
-    """Return the registry that a key of `auths` means: `https://index.docker.io/v1/` → `docker.io`."""
+    """Return the registry for a key of `auths`: `docker.io` for `https://index.docker.io/v1/`."""
     host = key.removeprefix("https://").removeprefix("http://").partition("/")[0]
     try:
         return ImageReference.parse(f"{host}/x").canonical.partition("/")[0]
@@ -96,7 +97,7 @@ def _registry(key: str) -> str:
 
 
 def _login(entry: Any) -> str:
-    """Return `user:password` of an entry of `auths`; empty where it has none."""
+    """Return `user:password` of an entry of `auths`; empty if it has none."""
     if not isinstance(entry, dict):
         return ""
     user, password, auth = (entry.get(key) for key in ("username", "password", "auth"))

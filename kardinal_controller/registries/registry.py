@@ -1,11 +1,11 @@
-"""One question to a registry: which digest has this tag? By the distribution specification of OCI.
+"""Request the digest of a tag from a registry, by the OCI distribution specification.
 
     HEAD /v2/<path>/manifests/<tag>      200 with Docker-Content-Digest
-                                         401 with the name of a token service, which is asked, then once more
+                                         401 with the name of a token service; then once more with its token
 
-Who writes a Bundle names a registry, and a registry names its token service; the controller stands where neither may
-reach. So both must be hosts of the operator's list, by https (on loopback by http), and no redirect is followed. Who
-makes the requests looks at addresses, and bounds time and size.
+The author of a Bundle names a registry, and a registry names its token service, while the controller can reach
+addresses that neither of them can. So both must be hosts in the operator's list, over https (on loopback over http),
+and redirects are not followed. The implementation of `Requests` checks addresses, and limits time and size.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from kardinal.api.image import ImageReference
 from kardinal.bounded import ForeignBytes, JsonLimits, NotJson, OverLimit, decode, mebibytes
 from kardinal.git.secret_hosts import host_allowed
 from kardinal.objects.errors import KardinalError
+from kardinal.objects.image_reference import ImageReference
 from kardinal_controller.registries.challenge import read_challenge, token_url
 from kardinal_controller.registries.errors import RegistryError
 from kardinal_controller.registries.pull_secrets import Logins
 
-__all__ = ["FLAG", "Registry", "Reply", "Requests"]
+__all__ = ["FLAG", "RegistryClient", "RegistryReply", "Requests"]
 
 FLAG = "--allow-registries"
 
-_DOCKER_HUB, _DOCKER_HUB_API = "docker.io", "registry-1.docker.io"
+_DOCKER_HUB = "docker.io"
+_DOCKER_HUB_API = "registry-1.docker.io"
 _ACCEPT = ", ".join(
     (
         "application/vnd.oci.image.index.v1+json",
@@ -55,8 +56,8 @@ FOREIGN = ForeignBytes(
 )
 
 
-class Reply(Protocol):
-    """An answer; names of headers are in lower case."""
+class RegistryReply(Protocol):
+    """An answer, with header names in lower case."""
 
     @property
     def status(self) -> int: ...
@@ -67,22 +68,22 @@ class Reply(Protocol):
 
 
 class Requests(Protocol):
-    """Makes one request, without following redirects, to an address that is checked, in bounded time and size."""
+    """Make one request without following redirects, to a checked address, with limits on time and size."""
 
     async def request(
         self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None = None
-    ) -> Reply: ...
+    ) -> RegistryReply: ...
 
 
-class Registry:
-    """Asks the registries that `hosts`, patterns of the operator, list."""
+class RegistryClient:
+    """Ask the registries that match `hosts`, the operator's list of patterns, for example `ghcr.io`."""
 
     def __init__(self, hosts: Sequence[str], requests: Requests) -> None:
         self._hosts = hosts
         self._requests = requests
 
     async def digest(self, image: ImageReference, logins: Logins | None = None) -> str:
-        """Return the digest that the tag of an image has now. Raises `RegistryError`."""
+        """Return the present digest of an image's tag. Raises `RegistryError`."""
         registry, _, path = image.canonical.partition("/")
         self._check_listed(registry, f"registry {registry} is not asked")
         url = f"{_base(registry)}/v2/{path}/manifests/{image.tag}"
@@ -94,7 +95,7 @@ class Registry:
         _check_status(reply, registry, image)
         digest = reply.headers.get("docker-content-digest")
         if digest is None:
-            # An older registry: the digest is that of the manifest.
+            # For an older registry, the digest is computed from the manifest.
             reply = await self._ask("GET", url, headers)
             _check_status(reply, registry, image)
             digest = reply.headers.get("docker-content-digest") or f"sha256:{hashlib.sha256(reply.body).hexdigest()}"
@@ -102,8 +103,8 @@ class Registry:
             raise RegistryError(f"registry {registry} answers with a digest that is none for {image}")
         return digest
 
-    async def _authorization(self, reply: Reply, registry: str, path: str, logins: Logins | None) -> str:
-        """Return what to show to the registry after it has asked for it."""
+    async def _authorization(self, reply: RegistryReply, registry: str, path: str, logins: Logins | None) -> str:
+        """Return the Authorization header that the registry demands with its answer."""
         challenge = read_challenge(reply.headers.get("www-authenticate", ""))
         if challenge.scheme == "basic":
             login = logins.authorization(registry, sent_to=registry) if logins is not None else None
@@ -131,7 +132,7 @@ class Registry:
         if not self._hosts or not host_allowed(host, self._hosts):
             raise RegistryError(f"{what}: ask the operator for {FLAG} {host}")
 
-    async def _ask(self, method: str, url: str, headers: Mapping[str, str]) -> Reply:
+    async def _ask(self, method: str, url: str, headers: Mapping[str, str]) -> RegistryReply:
         common = {"Accept-Encoding": "identity", "User-Agent": "kardinal"}
         try:
             return await self._requests.request(method, url, headers={**common, **headers})
@@ -145,7 +146,7 @@ def _base(registry: str) -> str:
 
 
 def _host(url: str) -> str:
-    """Return `host[:port]` of a URL, as lists of hosts have it."""
+    """Return `host[:port]` of a URL, in the form of lists of hosts: `ghcr.io` for `https://ghcr.io/v2/`."""
     parts = urlsplit(url)
     name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else (parts.hostname or "")
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -153,7 +154,7 @@ def _host(url: str) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    """Return whether a host is this machine by its name, so that nothing can come between."""
+    """Return whether a host is this machine by its name, so that the connection does not leave it."""
     name = urlsplit(f"//{host}").hostname or ""
     try:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
@@ -161,7 +162,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _check_status(reply: Reply, registry: str, image: ImageReference) -> None:
+def _check_status(reply: RegistryReply, registry: str, image: ImageReference) -> None:
     if reply.status == 404:
         raise RegistryError(f"registry {registry} has no {image}: push it, or correct the reference")
     if reply.status in (401, 403):
@@ -170,7 +171,7 @@ def _check_status(reply: Reply, registry: str, image: ImageReference) -> None:
         raise _unexpected(reply, f"registry {registry}")
 
 
-def _unexpected(reply: Reply, who: str) -> RegistryError:
+def _unexpected(reply: RegistryReply, who: str) -> RegistryError:
     if 300 <= reply.status < 400:
         return RegistryError(f"{who} answers {reply.status}: redirects are not followed; name the final host")
     return RegistryError(f"{who} answers {reply.status}", transient=reply.status == 429 or reply.status >= 500)
@@ -183,7 +184,7 @@ def _no_login(registry: str) -> str:
     )
 
 
-def _token(answer: Reply, host: str) -> str:
+def _token(answer: RegistryReply, host: str) -> str:
     try:
         document = decode(answer.body, _TOKENS)
     except (OverLimit, NotJson):

@@ -1,4 +1,11 @@
-"""The commands that this package adds to `kardinal`, declared for the entry points of the group `kardinal.commands`."""
+"""The commands that this package adds to `kardinal`, as entry points of the group `kardinal.commands`.
+
+demo     `kardinal demo`
+local    `kardinal local up`, `down`, `status` and `export`
+sample   `kardinal sample`
+
+Here they are only declared, so that `kardinal --help` imports none of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kardinal demo`: the command; what it shows is in `walkthrough`, which imports all of kardinal when it begins."""
+"""`kardinal demo`. The demo itself is `kardinal_local.walkthrough`, which is imported when the command is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kardinal local`: run an API server, and with it all of kardinal, on this machine."""
+"""`kardinal local`: run an API server and all programs of kardinal on this machine."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from click.core import ParameterSource
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import say
 from kardinal.cli.ranges import WholeNumber
-from kardinal.git.options import scm_poll_option
 from kardinal.runtime.logging import configure
+from kardinal.runtime.options import option_of
 from kardinal.runtime.process import run
+from kardinal_agent.options import AgentOptions
 from kardinal_local import plane as local_plane
 from kardinal_local.serving import PlaneOptions, default_directory, run_plane
 from kardinal_local.signals import stop_signals
 
 if TYPE_CHECKING:
-    from kardinal_local.stack import Endpoints
+    from kardinal_local.stack import Programs
 
 __all__ = ["local"]
 
@@ -38,15 +39,15 @@ _PLACES = (
     ("metrics", "metrics", "/metrics"),
     ("health", "probes", "/readyz"),
 )
-"""The servers of a plane: the name for people, the key in `endpoints.json`, and the path."""
+"""The servers of a plane: the name for people, the key in `endpoints.json`, and the path of the URL."""
 
 DOWN_ATTEMPTS = 700
 DOWN_PAUSE = 0.05
-"""Seconds between two looks of `down` at a process that is ending; with the attempts, 35 s in all."""
+"""The pause in seconds between two attempts of `down` to see the process end: all attempts take 35 s."""
 
 
 class _Directory(click.Path):
-    """A directory in which a plane can be, or can be made."""
+    """A parameter type for the directory of a plane, which may not exist yet; an unusable path is a usage error."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
@@ -88,7 +89,7 @@ def _directory_option(function: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--allow-bypassing-hooks", is_flag=True, help="Change repositories that have hooks, which do not run then."
 )
-@scm_poll_option
+@option_of(AgentOptions, "scm_poll_interval")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning")
 def up(
     *,
@@ -114,7 +115,7 @@ def up(
     configure(level=log_level)
     options = PlaneOptions(port=port, durable=durable, chaos=chaos)
     serving = _serve_plane(directory, options) if only else _serve_all(directory, options, **programs)
-    # Until all is ready hardly anything becomes garbage: to look for it is a tenth of a start.
+    # A start creates hardly any garbage, and collections would take a tenth of its time.
     gc.disable()
     try:
         run(serving)
@@ -127,7 +128,7 @@ def up(
 
 
 def _is_given(option: str) -> bool:
-    """Return whether the command line has an option."""
+    """Return whether an option was given on the command line, and is not its default."""
     return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
@@ -141,20 +142,25 @@ async def _serve_all(directory: Path, options: PlaneOptions, *, simulate: bool, 
     with stop_signals() as stopped:
         async with run_plane(directory, options, hold=True) as plane:
             run_programs = await asyncio.to_thread(_import_programs)
-            async with run_programs(plane, directory, simulate=simulate, **programs) as endpoints:
-                notes = ["simulator    stands in for a GitOps tool and a kubelet: no pods run"] if simulate else []
-                await _announce(plane, asdict(endpoints), stopped, notes)
+            async with run_programs(plane, directory, simulate=simulate, **programs) as running:
+                notes = [f"{'web page':<12} {running.page.link()}"]
+                if simulate:
+                    notes.append("simulator    stands in for a GitOps tool and a kubelet: no pods run")
+                await _announce(plane, asdict(running.endpoints), stopped, notes)
 
 
-def _import_programs() -> Callable[..., AbstractAsyncContextManager[Endpoints]]:
-    """Import the programs, which takes most of a start: with the plane up, its directory is taken already."""
+def _import_programs() -> Callable[..., AbstractAsyncContextManager[Programs]]:
+    """Import `run_programs`, which takes most of the time of a start.
+
+    It is imported after the plane has started, so that the plane locks its directory at once.
+    """
     from kardinal_local.stack import run_programs  # noqa: PLC0415
 
     return run_programs
 
 
 def _print_places(kubeconfig: Path, endpoints: Mapping[str, str]) -> None:
-    """Print what to export, and what listens where; `up` and `status` say the same."""
+    """Print the environment variables to export, and the URL of each server, for `up` and `status`."""
     say(f"export KUBECONFIG={kubeconfig}")
     if "api" in endpoints:
         say(f"export KARDINAL_URL={endpoints['api']}")
@@ -166,13 +172,13 @@ def _print_places(kubeconfig: Path, endpoints: Mapping[str, str]) -> None:
 async def _announce(
     plane: local_plane.LocalPlane, endpoints: Mapping[str, str], stopped: asyncio.Event, notes: Sequence[str] = ()
 ) -> None:
-    """Print what runs where, and wait for a signal to stop."""
+    """Print the URLs of the servers, and wait until `stopped` is set."""
     _print_places(plane.kubeconfig, endpoints)
     for note in notes:
         say(note)
     say("ready; stop with Ctrl-C")
-    # What a start has loaded lives as long as the process. A full collection that visits it stops the event loop for
-    # 25 ms, with the controllers for 100 ms; frozen, for less than 1 ms.
+    # The objects that a start has created live as long as the process. A full collection that visits them blocks the
+    # event loop for 25 ms, and with the controllers for 100 ms. With frozen objects it takes less than 1 ms.
     gc.freeze()
     gc.enable()
     await stopped.wait()
@@ -193,7 +199,10 @@ def down(*, directory: Path) -> None:
 
 
 def _await_release(directory: Path, process: int) -> None:
-    """There is no event for the end of a process that is not our child: look again until it let go of its directory."""
+    """Wait until a process has released its directory. Raises `CommandError` after 35 s.
+
+    It polls, because there is no event for the end of a process that is not a child.
+    """
     for _ in range(DOWN_ATTEMPTS):
         if local_plane.holder(directory) is None:
             return
@@ -211,7 +220,7 @@ def export(*, directory: Path) -> None:
     owns. Bundles that have ended, or that a newer one has overtaken, stay behind, too: applied to another plane they
     would be promoted once more. Where custom resources are new, apply twice.
     """
-    # As above: a start does not need it.
+    # Imported here, because `up` does not need it.
     from kardinal_local.export import print_everything  # noqa: PLC0415
 
     if local_plane.holder(directory) is None:

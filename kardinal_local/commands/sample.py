@@ -1,4 +1,4 @@
-"""`kardinal sample`: a repository and the manifests for it, ready to apply to what `kardinal local up` runs."""
+"""`kardinal sample`: create a sample repository, and manifests for it to apply to `kardinal local up`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import yaml
 
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import say
+from kardinal.clock import SystemClock
 from kardinal.git import create_bare_repository
-from kardinal.runtime.clock import SystemClock
 from kardinal_local import sample as data
 
 __all__ = ["sample"]

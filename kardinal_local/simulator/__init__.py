@@ -1,40 +1,50 @@
-"""Stand in for a GitOps tool and a kubelet, so that health can be checked on a machine without a cluster.
+"""Simulate a GitOps tool and a kubelet, so that health can be checked on a machine without a cluster.
 
-Everything it writes says so (field manager, annotation, condition messages). It has an identity of its own, talks
-HTTPS, and gets nothing from the agent: it reads the repository and the API server alone, as the real ones would.
+The objects that it writes are marked as simulated by their field manager, an annotation and the messages of conditions.
+It has its own identity, uses HTTPS, and gets nothing from the agent: like the real tools, it reads only the repository
+and the API server.
 
-    gitops        follows the branch of each Pipeline and applies what its environments render to
-    credentials   those of `git.secretRef`, for the hosts that the Secret names
-    limits        the condition of a Pipeline that says what is not simulated
-    environments  what is known of them, so that only what changed is rendered
-    inputs        what a rendering reads
-    renderer      renders by kustomize, by kubectl, or with what kustomization knows
-    exports       the files of a commit, for a program
-    placement     which namespace an object goes to
-    failures      Events about what cannot be rendered
-    workloads     writes the status of Deployments, which rollout computes
+    simulator = Simulator(client, repositories, runner=runner, clock=SystemClock(), renderer=renderer)
+    await simulator.start()
+
+gitops          follow the branch of each Pipeline, and apply the rendered objects of its environments
+credentials     the credentials in `git.secretRef`, for the hosts that the Secret names
+limits          the condition `Simulated` of a Pipeline, with the features that are not simulated
+environments    the last rendering of each environment, so that only changed ones are rendered
+inputs          the files that a rendering reads
+renderer        render by kustomize, kubectl, or the built-in reader
+kustomization   the built-in reader of kustomizations
+exports         the files of a commit, written to disk for a program
+placement       the namespace of each object
+failures        Events about environments that cannot be rendered
+workloads       write the status of Deployments
+rollout         compute the status of a Deployment
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from kardinal.clock import Clock
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client
-from kardinal.runtime import Clock, Manager
+from kardinal.runtime import Manager
 from kardinal_local.simulator.gitops import GitOps
 from kardinal_local.simulator.limits import forget_limits
-from kardinal_local.simulator.renderer import BuiltInRenderer, Renderer, find_renderer
+from kardinal_local.simulator.renderer import BuiltInRenderer, DirectoryRenderer, find_renderer
 from kardinal_local.simulator.workloads import Workloads
 
-__all__ = ["DELAY", "BuiltInRenderer", "Renderer", "Simulator", "find_renderer", "forget_limits"]
+__all__ = ["DELAY", "BuiltInRenderer", "DirectoryRenderer", "Simulator", "find_renderer", "forget_limits"]
 
 DELAY = timedelta(seconds=1)
-"""How long a simulated rollout takes."""
+"""The duration of a simulated rollout."""
 
 
 class Simulator:
-    """Runs beside a local plane; a rollout takes `delay`, and `renderer` reads the kustomizations."""
+    """The controllers of the simulator, which run beside a local plane.
+
+    `delay` is the duration of a rollout; defaults to 1 s. `renderer` renders the directories of environments.
+    """
 
     def __init__(
         self,
@@ -44,7 +54,7 @@ class Simulator:
         runner: GitRunner,
         clock: Clock,
         delay: timedelta = DELAY,
-        renderer: Renderer,
+        renderer: DirectoryRenderer,
     ) -> None:
         self.runner = runner
         self.manager = Manager(client, clock=clock, name="kardinal-simulator")

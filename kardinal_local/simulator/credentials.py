@@ -1,30 +1,33 @@
-"""Read the credentials of the repository that the simulator follows, from `git.secretRef` and by the agent's rules.
+"""Read the credentials of a Pipeline's repository from `git.secretRef`, by the same rules as the agent.
 
-A Secret goes only to the hosts that it names itself (`kardinal.git.secret_hosts`), and to none before that is known.
-The simulator mints no tokens: of a GitHub App it says so.
+A Secret is sent only to the hosts that it names itself (`kardinal.git.secret_hosts`). The simulator does not create
+tokens of a GitHub App; the error about such a Secret says so.
 """
 
 from __future__ import annotations
 
-from kardinal.api.pipeline import Git
-from kardinal.api.repository_url import RepositoryURL
-from kardinal.git import Credentials
+from kardinal.git import GitCredentials
 from kardinal.git.secret_credentials import UnusableSecret, credentials_of
 from kardinal.git.secret_hosts import refused_host
 from kardinal.kube import Client, NotFound
 from kardinal.objects import SECRET, JsonObject
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.secrets import SecretValueError
+from kardinal.promotion.api.pipeline import Git
+from kardinal.tree.repository_url import RepositoryURL
 
 __all__ = ["NoCredentials", "credentials_for"]
 
 
 class NoCredentials(KardinalError):
-    """A Secret that is missing, is not for the host, or has nothing that Git can use."""
+    """The Secret does not exist, is not meant for the host, or has no credentials that Git can use."""
 
 
-async def credentials_for(client: Client, url: RepositoryURL, git: Git, namespace: str) -> Credentials | None:
-    """Return what a repository at a host needs; None without a Secret. Raises `NoCredentials`."""
+async def credentials_for(client: Client, url: RepositoryURL, git: Git, namespace: str) -> GitCredentials | None:
+    """Return the credentials of a repository; None for a local repository, or without `git.secretRef`.
+
+    Raises `NoCredentials`.
+    """
     if git.secret_ref is None or not url.host:
         return None
     name = git.secret_ref.name

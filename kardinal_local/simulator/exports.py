@@ -1,9 +1,9 @@
-"""Write out commits for programs that read files.
+"""Write the files of a commit to disk, for programs that read files.
 
-A commit is written once for all environments that are rendered from it at the same time, and of it only what they
-read: the directories of one environment are a handful of files of a repository that may have thousands. It is removed
-when the last one is done. What a process that was killed has left is removed by the next one: the directory belongs to
-one process at a time.
+A commit is written once for all environments that are rendered from it at the same time, and only the files that they
+read: an environment reads a handful of files of a repository that may have thousands. The files are deleted after the
+last rendering. Files of a killed process are deleted by `Exports.sweep` at the next start, which is safe because the
+directory belongs to one process at a time.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from kardinal_local.simulator.kustomization import RenderError
 __all__ = ["Export", "Exports"]
 
 LIMIT = 64 * 1024 * 1024
-"""Bytes of one commit that are written out."""
+"""The maximum number of bytes that are written for one commit."""
 
 
 class Export:
-    """One commit, as far as it is written.
+    """The files of one commit that have been written so far.
 
-    `root` holds its files, `scratch` what a program needs besides, and `home` both.
+    `root` is the directory of the files, `scratch` a directory for temporary files of the program; both are in `home`.
     """
 
     def __init__(self, directory: Path, repository: Repository, commit: str) -> None:
@@ -41,7 +41,7 @@ class Export:
         self._outputs = itertools.count(1)
         self._repository = repository
         self._commit = commit
-        # Held by threads: a caller that is cancelled leaves its thread at work.
+        # A lock of threads and not of tasks, because the thread of a cancelled task goes on writing.
         self._lock = threading.Lock()
         self._written: set[str] = set()
         self._links: list[Path] = []
@@ -49,18 +49,21 @@ class Export:
         self._removed = False
 
     async def fill(self, inputs: Inputs | None) -> None:
-        """Write what a rendering reads: `inputs`, or everything where these are not known."""
+        """Write the inputs of a rendering, or the whole commit if `inputs` is None.
+
+        Raises `RenderError` beyond `LIMIT`.
+        """
         paths = [""] if inputs is None else [path for path, known in inputs.items() if known is not None]
         await self._repository.inspect(self._commit, lambda tree: self._write(tree, paths))
 
     def remove(self) -> None:
-        """Delete everything; blocks."""
+        """Delete all files; later calls of `fill` write nothing. Blocks."""
         with self._lock:
             self._removed = True
             shutil.rmtree(self.home, ignore_errors=True)
 
     def new_output(self) -> Path:
-        """Return a place for what a program prints."""
+        """Return a new path for the output of a program."""
         return self.home / f"output-{next(self._outputs)}"
 
     def _write(self, tree: TreeView, paths: Iterable[str]) -> None:
@@ -86,12 +89,12 @@ class Export:
                 self._links.append(place)
 
     def _cut_links(self) -> None:
-        """Remove the links that lead out of the files by way of each other."""
+        """Delete symbolic links that lead out of `root` through other links."""
         root = self.root.resolve()
         for link in self._links:
             try:
                 inside = link.resolve().is_relative_to(root)
-            except (OSError, RuntimeError):  # They lead to each other.
+            except (OSError, RuntimeError):  # The links form a loop.
                 inside = False
             if not inside:
                 link.unlink(missing_ok=True)
@@ -112,7 +115,7 @@ class Export:
 
 
 class Exports:
-    """The commits that are written out now, below a directory of this process alone."""
+    """The exports that are in use, in a directory that belongs to this process."""
 
     def __init__(self, directory: Path, *, runner: GitRunner) -> None:
         self._directory = directory
@@ -121,16 +124,19 @@ class Exports:
         self._numbers = itertools.count(1)
 
     async def sweep(self) -> None:
-        """Remove what an earlier process left."""
+        """Delete the files of an earlier process."""
         await self._runner.run(shutil.rmtree, self._directory, ignore_errors=True)
 
     @asynccontextmanager
     async def open(self, repository: Repository, commit: str) -> AsyncIterator[Export]:
-        """Hold the export of a commit; nothing of it is written yet unless others needed it."""
+        """Yield the export of a commit, which is shared with concurrent callers and deleted after the last of them.
+
+        Files are written by `Export.fill`.
+        """
         key = (repository.url, commit)
         export = self._open.get(key)
         if export is None:
-            # Never a name that is being removed.
+            # The number is new, because the directory of an earlier export may still be in deletion.
             export = self._open[key] = Export(self._directory / str(next(self._numbers)), repository, commit)
         export.users += 1
         try:

@@ -1,7 +1,7 @@
-"""Say where a promotion is looked at that its environment cannot be rendered.
+"""Write Events about environments that cannot be rendered.
 
-The Event stands on the PromotionStep that is under way, and on the Pipeline when there is none. What stops the failure
-is an Event too, so that the last one tells how it is now.
+The Event is about the PromotionStep of the environment that has not ended, or about the Pipeline if there is none. The
+end of a failure is an Event, too, so the last Event tells the current state.
 """
 
 from __future__ import annotations
@@ -10,22 +10,25 @@ from kardinal.objects import JsonObject
 from kardinal.runtime import EventRecorder, Informer, ResourceRef
 from kardinal_local.simulator.environments import Known
 
-__all__ = ["FAILED", "RENDERED", "Failures"]
+__all__ = ["FAILED", "RENDERED", "RenderFailures"]
 
 FAILED = "RenderFailed"
 RENDERED = "Rendered"
 _ENDED = ("Verified", "Failed")
 
 
-class Failures:
-    """Tells each failure once to whom it concerns."""
+class RenderFailures:
+    """Writes one Event for each failure to render, and one for its end."""
 
     def __init__(self, steps: Informer, recorder: EventRecorder) -> None:
         self._steps = steps
         self._recorder = recorder
 
     def tell(self, pipeline: JsonObject, environment: str, known: Known) -> None:
-        """Announce that `environment` cannot be rendered, or can be again, unless that was said."""
+        """Write an Event that `environment` cannot be rendered, or can be rendered again, unless it is written already.
+
+        `known` is the last rendering of the environment; its `told` and `untold` are updated.
+        """
         if known.failure is None:
             if known.told is not None:
                 note = f"{environment} can be rendered again"
@@ -37,10 +40,11 @@ class Failures:
             return
         note = f"{environment}: {known.failure}"
         self._recorder.event(about, type="Warning", reason=FAILED, note=note, action="Simulate")
-        known.told, known.untold = about, False
+        known.told = about
+        known.untold = False
 
     def _under_way(self, pipeline: JsonObject, environment: str) -> JsonObject | None:
-        """Return the newest step of the environment that has not ended."""
+        """Return the newest PromotionStep of the environment that has not ended; None if there is none."""
         metadata = pipeline["metadata"]
         found = [
             step

@@ -1,7 +1,8 @@
-"""Stand in for the GitOps tool: follow the branch of each Pipeline and apply what its directories render to.
+"""Simulate a GitOps tool: follow the branch of each Pipeline, and apply the rendered objects of its environments.
 
-An environment is rendered when what its rendering reads has changed, and an object is applied when its rendered form
-has. Deployments carry the commit that changed them, so that a commit to one environment touches no other.
+An environment is rendered if its inputs have changed, and an object is applied if its rendered form has changed.
+Deployments have an annotation with the commit that changed them last, so a commit that changes one environment leaves
+the objects of the other environments alone.
 """
 
 from __future__ import annotations
@@ -10,29 +11,31 @@ import asyncio
 from contextlib import suppress
 from datetime import timedelta
 
-from kardinal.api import PIPELINE, PROMOTION_STEP, Pipeline
+from kardinal.clock import Clock
 from kardinal.git import Repositories, Repository
 from kardinal.kube import AlreadyExists, ApiError, Client, Conflict, ServerError, TooManyRequests
 from kardinal.objects import CONFIG_MAP, DEPLOYMENT, NAMESPACE, SECRET, SERVICE_ACCOUNT, JsonObject, Key, ResourceType
 from kardinal.objects.errors import KardinalError
-from kardinal.runtime import Channel, Clock, Manager, Result, Watch
+from kardinal.promotion.api import Pipeline
+from kardinal.promotion.kinds import PIPELINE, PROMOTION_STEP
+from kardinal.runtime import Channel, Manager, Result, Watch
 from kardinal.runtime.predicates import created
 from kardinal_local.simulator.credentials import credentials_for
-from kardinal_local.simulator.environments import Stale, State
-from kardinal_local.simulator.failures import Failures
+from kardinal_local.simulator.environments import PipelineState, Stale
+from kardinal_local.simulator.failures import RenderFailures
 from kardinal_local.simulator.kustomization import Rendered, RenderError
-from kardinal_local.simulator.limits import Limits, limits_of
+from kardinal_local.simulator.limits import SimulationLimits, limits_of
 from kardinal_local.simulator.placement import Placed, place
-from kardinal_local.simulator.renderer import Renderer, Rendering
+from kardinal_local.simulator.renderer import DirectoryRenderer, Rendering
 
 __all__ = ["COMMIT_ANNOTATION", "FIELD_MANAGER", "GitOps"]
 
 COMMIT_ANNOTATION = "simulator.kardinal.io/commit"
 FIELD_MANAGER = "kardinal-simulator"
 REMOTE_POLL = timedelta(seconds=30)
-"""How often the branch of a repository elsewhere is looked at; a local one says itself when it moves."""
+"""The interval between two fetches of a remote repository; a local repository is watched instead."""
 RETRY = timedelta(seconds=10)
-"""How soon an unreachable repository is tried again."""
+"""The time until an unreachable repository is tried again."""
 
 _PASSING = (Conflict, ServerError, TooManyRequests)
 
@@ -49,21 +52,21 @@ _APPLIED = {
 
 
 class GitOps:
-    """Reconciles each Pipeline's branch into the namespaces of its environments."""
+    """The reconciler of Pipelines: applies the branch of a Pipeline to the namespaces of its environments."""
 
     def __init__(
-        self, manager: Manager, client: Client, repositories: Repositories, *, renderer: Renderer, clock: Clock
+        self, manager: Manager, client: Client, repositories: Repositories, *, renderer: DirectoryRenderer, clock: Clock
     ) -> None:
         self._client = client
         self._repositories = repositories
         self._renderer = renderer
         self._recorder = manager.recorder
-        self._limits = Limits(manager.status, clock)
+        self._limits = SimulationLimits(manager.status, clock)
         self._pipelines = manager.informer(PIPELINE)
         steps = manager.informer(PROMOTION_STEP)
-        self._failures = Failures(steps, manager.recorder)
+        self._failures = RenderFailures(steps, manager.recorder)
         self._moved = Channel()
-        self._states: dict[Key, State] = {}
+        self._states: dict[Key, PipelineState] = {}
         self._namespaces: set[str] = set()
         new_steps = Watch(steps, map=_to_pipeline, when=created)
         manager.controller("gitops", self, [Watch(self._pipelines), new_steps, self._moved])
@@ -78,7 +81,7 @@ class GitOps:
             self._forget(key)
             return Result()
         pipeline = Pipeline.model_validate(stored)
-        state = self._states.setdefault(key, State())
+        state = self._states.setdefault(key, PipelineState())
         try:
             repository = await self._open(pipeline)
             self._follow(key, state, repository)
@@ -100,11 +103,12 @@ class GitOps:
         return Result() if repository.local else Result(requeue_after=REMOTE_POLL)
 
     async def _open(self, pipeline: Pipeline) -> Repository:
-        git, namespace = pipeline.spec.git, pipeline.metadata.namespace
+        git = pipeline.spec.git
+        namespace = pipeline.metadata.namespace
         credentials = await credentials_for(self._client, self._repositories.parse(git.url), git, namespace)
         return self._repositories.open(git.url, credentials, owner=namespace)
 
-    def _follow(self, key: Key, state: State, repository: Repository) -> None:
+    def _follow(self, key: Key, state: PipelineState, repository: Repository) -> None:
         if state.url == repository.url:
             return
         if state.subscription:
@@ -118,7 +122,7 @@ class GitOps:
             state.subscription.close()
 
     async def _render(
-        self, stored: JsonObject, pipeline: Pipeline, state: State, repository: Repository, commit: str
+        self, stored: JsonObject, pipeline: Pipeline, state: PipelineState, repository: Repository, commit: str
     ) -> None:
         environments = pipeline.spec.environments
         if state.checked(commit, environments):
@@ -133,7 +137,7 @@ class GitOps:
             raise failures[0]
 
     async def _render_one(
-        self, stored: JsonObject, state: State, rendering: Rendering, stale: Stale, commit: str
+        self, stored: JsonObject, state: PipelineState, rendering: Rendering, stale: Stale, commit: str
     ) -> None:
         outcome: Rendered | RenderError
         try:
@@ -152,7 +156,7 @@ class GitOps:
         for kind in known.not_applied:
             self._warn(stored, "KindNotApplied", f"{stale.environment}: the simulator does not apply {kind}")
 
-    async def _apply(self, stored: JsonObject, state: State, placed: Placed) -> None:
+    async def _apply(self, stored: JsonObject, state: PipelineState, placed: Placed) -> None:
         kind = _kind(placed.item.body)
         if kind is None:
             return
@@ -168,7 +172,7 @@ class GitOps:
         try:
             await self._client.apply(kind, item, field_manager=FIELD_MANAGER, force=True)
         except _PASSING:
-            # Tried again with all the rest, which nothing else would ask for before the branch moves.
+            # The whole run is tried again, because otherwise nothing would start a run before the branch moves.
             raise
         except ApiError as error:
             self._warn(stored, "ApplyFailed", f"{placed.namespace}: {name}: {error.message}")
@@ -183,8 +187,8 @@ class GitOps:
             await self._client.create(NAMESPACE, body, field_manager=FIELD_MANAGER)
         self._namespaces.add(namespace)
 
-    def _note(self, stored: JsonObject, state: State, placed: list[Placed]) -> None:
-        """Say once where objects go that a kustomization wants elsewhere."""
+    def _note(self, stored: JsonObject, state: PipelineState, placed: list[Placed]) -> None:
+        """Write one Event for each object that is applied to another namespace than its kustomization names."""
         notes = dict.fromkeys(each.note for each in placed if each.note)
         for note in notes:
             if note not in state.noted:

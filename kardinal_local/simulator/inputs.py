@@ -1,12 +1,12 @@
-"""The inputs of rendering a directory, by the ids that Git gives to content.
+"""Find the inputs of rendering a directory: the files and directories it reads, with their Git object ids.
 
-Two commits in which these are the same render to the same, so that most commits need no rendering. kustomize reads
-files in and below the directory of a kustomization alone, and of other places only directories with a kustomization
-of their own: the ids of all directories that are reached stand for everything. To be right where it does more, every
-text of a kustomization that is the path of something is followed, whatever field it stands in.
+Two commits with the same inputs render to the same objects, so most commits need no rendering. kustomize reads only
+files in and below the directory of a kustomization, and other directories with their own kustomization. So the object
+ids of all directories that are reached cover all files. In case kustomize reads more, every string of a kustomization
+that is an existing path is followed, in whatever field it is.
 
-What cannot be told from the repository has no inputs and is rendered from every commit: something remote, something
-that is not there, a symbolic link, a kustomization that cannot be read.
+The inputs are unknown, and the directory is rendered from every commit, if the kustomization refers to a remote or
+missing resource, if there is a symbolic link, or if a kustomization cannot be read.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any
 
 import yaml
 
+from kardinal.edits.yaml.yaml_text import YamlSyntaxError, check_bounds
 from kardinal.git import GitError, TreeView
-from kardinal.steps.edit import EditError
-from kardinal.steps.yaml_text import YamlSyntaxError, check_bounds
+from kardinal.tree.edit import EditError
 
 __all__ = ["FILE_NAMES", "Inputs", "find_inputs", "unchanged"]
 
 FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 _VALUES_LIMIT = 50_000
-"""Values of a kustomization."""
+"""The maximum number of values in a kustomization."""
 
 Inputs = Mapping[str, str | None]
-"""Path -> the id of what is there, or None where nothing is."""
+"""The Git object id by path, or None for a path that does not exist: `{"environments/dev": "4b825d…"}`."""
 
 _NO_PATHS = frozenset(
     {
@@ -51,17 +51,17 @@ _NO_PATHS = frozenset(
         "vars",
     }
 )
-"""Fields, at any depth, whose texts name neither files nor directories."""
+"""Fields, at any depth, whose strings are never paths."""
 _MAYBE_REMOTE = frozenset({"bases", "components", "generators", "resources", "transformers", "validators"})
-"""Fields whose entries are looked for elsewhere when there is no such path."""
+"""Fields whose entries are URLs if there is no such path in the repository."""
 
 
 class _Unknown(Exception):
-    """Something is read that the repository does not hold, or cannot be followed."""
+    """The inputs are unknown, because a reference is not in the repository or cannot be followed."""
 
 
 def find_inputs(tree: TreeView, path: str) -> Inputs | None:
-    """Return what rendering `path` reads; None when that cannot be told."""
+    """Return the inputs of rendering `path`; None if they are unknown."""
     found: dict[str, str | None] = {}
     pending = [posixpath.normpath(path)]
     try:
@@ -83,7 +83,7 @@ def find_inputs(tree: TreeView, path: str) -> Inputs | None:
 
 
 def unchanged(tree: TreeView, inputs: Inputs) -> bool:
-    """Return whether what was read is the same in `tree`."""
+    """Return whether all inputs have the same object ids in `tree`."""
     try:
         return all(tree.identify(path) == known for path, known in inputs.items())
     except (EditError, GitError):
@@ -92,19 +92,22 @@ def unchanged(tree: TreeView, inputs: Inputs) -> bool:
 
 def _identify(tree: TreeView, path: str) -> str | None:
     if tree.resolve(path) not in (None, "" if path == "." else path):
-        # What stands beside a link is not what stands beside its target.
+        # The path goes through a symbolic link, so relative references would be resolved from the wrong directory.
         raise _Unknown
     return tree.identify(path)
 
 
 def _references(tree: TreeView, directory: str) -> Iterator[str]:
-    """Yield the paths that the kustomization of a directory may read, inside of the repository."""
+    """Yield the paths in the repository that the kustomization of a directory may read.
+
+    Raises `_Unknown` for a remote reference or an unreadable kustomization.
+    """
     for name in FILE_NAMES:
         content = tree.read(posixpath.join(directory, name))
         if content is None:
             continue
         try:
-            # Every value is a text to this loader, as it is written.
+            # This loader returns all scalars as strings.
             decoded = content.decode()
             check_bounds(decoded, _VALUES_LIMIT)
             documents = list(yaml.load_all(decoded, Loader=yaml.CBaseLoader))
@@ -123,17 +126,17 @@ def _references(tree: TreeView, directory: str) -> Iterator[str]:
 
 
 def _texts(document: Any) -> Iterator[tuple[str, str]]:
-    """Yield every text that may be a path, with the outermost field it stands in."""
+    """Yield every string that may be a path, with its top-level field: `("../../base", "resources")`."""
     pending = [(document, "")]
     seen: set[tuple[int, str]] = set()
     while pending:
         value, field = pending.pop()
         if isinstance(value, str):
-            # A patch in place has several lines, or is a JSON document.
+            # An inline patch has several lines, or is a JSON document.
             if "\n" not in value and not value.startswith(("{", "[")):
                 yield value, field
         elif (id(value), field) not in seen:
-            # A few aliases of aliases stand for more than can be walked.
+            # Each value is visited once: nested YAML aliases would otherwise expand without a limit.
             seen.add((id(value), field))
             if isinstance(value, Mapping):
                 pending += [(below, field or key) for key, below in value.items() if key not in _NO_PATHS]

@@ -1,7 +1,7 @@
-"""Read kustomizations on machines without `kustomize` and `kubectl` (pure).
+"""Render kustomizations on machines without `kustomize` and `kubectl` (pure).
 
-It knows `resources`, `namespace` and `images`; every other field it finds is named in `Rendered.unknown`, because the
-answer may be wrong without it.
+This reader supports `resources`, `namespace` and `images`. Every other field is listed in `Rendered.unknown`, because
+the rendered objects may be wrong without it.
 """
 
 from __future__ import annotations
@@ -20,23 +20,29 @@ __all__ = ["RenderError", "Rendered", "render"]
 
 _KNOWN = frozenset({"apiVersion", "kind", "metadata", "resources", "namespace", "images"})
 DEPTH_LIMIT = 16
-"""How deep kustomizations may refer to each other."""
+"""The maximum depth of kustomizations that refer to other kustomizations."""
 
 
 class RenderError(Exception):
-    """A directory that cannot be rendered: names the file and what is wrong with it."""
+    """A directory cannot be rendered; the message names the file and the reason."""
 
 
 @dataclass(slots=True)
 class Rendered:
-    """The objects of a directory, and the fields of its kustomizations that were not understood."""
+    """The rendered objects of a directory, and the unsupported fields of its kustomizations.
+
+    An entry of `unknown` is for example `environments/dev/kustomization.yaml: patches`.
+    """
 
     objects: list[JsonObject] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
 
 def render(tree: TreeView, path: str) -> Rendered:
-    """Return what `kustomize build` would print for `path`, as far as this reader knows."""
+    """Return the objects that `kustomize build` would print for `path`, as far as this reader supports it.
+
+    Raises `RenderError`.
+    """
     return _render(tree, posixpath.normpath(path), depth=0)
 
 
@@ -103,9 +109,11 @@ def _set_image(item: JsonObject, entry: Mapping[str, Any]) -> None:
             continue
         repository = entry.get("newName") or repository
         if entry.get("digest"):
-            tag, digest = "", entry["digest"]
+            tag = ""
+            digest = entry["digest"]
         elif entry.get("newTag"):
-            tag, digest = str(entry["newTag"]), ""
+            tag = str(entry["newTag"])
+            digest = ""
         container["image"] = f"{repository}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
 
 

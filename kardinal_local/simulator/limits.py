@@ -1,38 +1,40 @@
-"""Say on a Pipeline what the simulator cannot do of it, so that `kardinal status` shows why an environment waits.
+"""Report on a Pipeline what the simulator cannot simulate, so that `kardinal status` shows why an environment waits.
 
-The condition `Simulated` stands, and is False, for as long as something is not simulated. Events say when each was met
-first; they are gone after an hour.
+The Pipeline has the condition `Simulated` with status False as long as some of its features are not simulated. Events
+are written, too, but an API server deletes them after an hour.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kardinal.api import PIPELINE, Pipeline, set_condition
+from kardinal.clock import Clock
 from kardinal.kube import Client
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
-from kardinal.runtime import Clock, StatusWriter
-from kardinal_local.simulator.environments import State
+from kardinal.promotion.api import Pipeline, set_condition
+from kardinal.promotion.kinds import PIPELINE
+from kardinal.runtime import StatusWriter
+from kardinal_local.simulator.environments import PipelineState
 
-__all__ = ["SIMULATED", "Limit", "Limits", "forget_limits", "limits_of"]
+__all__ = ["SIMULATED", "Limit", "SimulationLimits", "forget_limits", "limits_of"]
 
 SIMULATED = "Simulated"
 
 Limit = tuple[str, str]
-"""A reason in CamelCase, and a sentence."""
+"""The reason and the message of the condition, for example `("KindNotApplied", "dev: Ingress is not applied")`."""
 
 
-class Limits:
-    """Writes the condition."""
+class SimulationLimits:
+    """Writes the condition `Simulated`."""
 
     def __init__(self, status: StatusWriter, clock: Clock) -> None:
         self._status = status
         self._clock = clock
 
     async def tell(self, stored: JsonObject, limits: Sequence[Limit]) -> None:
-        """Write what is not simulated of a Pipeline; nothing of one that is simulated whole."""
+        """Write the condition of a Pipeline; without limits, remove it."""
         pipeline = Pipeline.model_validate(stored)
         conditions = tuple(each for each in pipeline.status.conditions if each.type != SIMULATED)
         if limits:
@@ -49,8 +51,8 @@ class Limits:
         await self._status.write(PIPELINE, stored, status.to_json(), shared=True)
 
 
-def limits_of(pipeline: Pipeline, state: State) -> Iterator[Limit]:
-    """Yield what is not simulated of the environments as they were rendered last."""
+def limits_of(pipeline: Pipeline, state: PipelineState) -> Iterator[Limit]:
+    """Yield the limits of a Pipeline, by the last renderings of its environments."""
     if pipeline.spec.git.layout == "branch":
         yield "LayoutNotSimulated", "git.layout: the branches of environments are not followed, only git.branch is"
     for name, known in state.known.items():
@@ -65,7 +67,7 @@ def limits_of(pipeline: Pipeline, state: State) -> Iterator[Limit]:
 
 
 async def forget_limits(client: Client) -> None:
-    """Take the condition off every Pipeline, where no simulator runs any more to do so."""
+    """Remove the condition from every Pipeline; called if no simulator runs that would remove it."""
     status = StatusWriter(client)
     for stored in (await client.list(PIPELINE)).items:
         pipeline = Pipeline.model_validate(stored)

@@ -1,9 +1,9 @@
-"""Decide which namespace each object of an environment goes to (pure).
+"""Choose the namespace that each object of an environment is applied to (pure).
 
-Environments of one Pipeline often render the same objects into the same namespace, each for a cluster of its own. Here
-they share one, where they would overwrite each other: so everything goes to the namespace of the environment's name,
-unless a kustomization names another one, the environment's `health` looks there too, and no other environment of the
-Pipeline has that object there.
+Environments of one Pipeline often render the same objects into the same namespace, because each has its own cluster.
+On the local plane they share one cluster, where they would overwrite each other. So an object is applied to the
+namespace with the name of its environment. The namespace in the kustomization is used only if `health.resource` of the
+environment names it as well, and no other environment of the Pipeline renders the same object into it.
 """
 
 from __future__ import annotations
@@ -14,38 +14,41 @@ from dataclasses import dataclass
 
 import orjson
 
-from kardinal.api.pipeline import Environment
 from kardinal.objects import JsonObject
+from kardinal.promotion.api.pipeline import Environment
 
-__all__ = ["Item", "Placed", "place"]
+__all__ = ["Placed", "RenderedItem", "place"]
 
 _Identity = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """An object as it was rendered; `digest` stands for its content."""
+class RenderedItem:
+    """A rendered object; `digest` is the SHA-256 of its content, for comparison."""
 
     body: JsonObject
     digest: str
 
     @classmethod
-    def of(cls, body: JsonObject) -> Item:
+    def of(cls, body: JsonObject) -> RenderedItem:
         return cls(body, hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An object and its namespace; `note` says why that is not the one its manifest names."""
+    """An object with the namespace to apply it to; `note` is the reason if its manifest names another namespace."""
 
     environment: str
-    item: Item
+    item: RenderedItem
     namespace: str
     note: str | None = None
 
 
-def place(environments: Sequence[Environment], rendered: Mapping[str, Iterable[Item]]) -> list[Placed]:
-    """Place the objects that the environments of a Pipeline render to, by name of the environment."""
+def place(environments: Sequence[Environment], rendered: Mapping[str, Iterable[RenderedItem]]) -> list[Placed]:
+    """Return the rendered objects of all environments of a Pipeline with their namespaces.
+
+    `rendered` has the objects by the name of their environment.
+    """
     owners: dict[_Identity, list[str]] = {}
     for environment in environments:
         for item in rendered.get(environment.name, ()):
@@ -57,7 +60,7 @@ def place(environments: Sequence[Environment], rendered: Mapping[str, Iterable[I
     ]
 
 
-def _placed(environment: Environment, item: Item, owners: Mapping[_Identity, Sequence[str]]) -> Placed:
+def _placed(environment: Environment, item: RenderedItem, owners: Mapping[_Identity, Sequence[str]]) -> Placed:
     kind, named, name = _identity(item, environment)
     if named == environment.name:
         return Placed(environment.name, item, named)
@@ -76,6 +79,6 @@ def _placed(environment: Environment, item: Item, owners: Mapping[_Identity, Seq
     return Placed(environment.name, item, environment.name, note)
 
 
-def _identity(item: Item, environment: Environment) -> _Identity:
+def _identity(item: RenderedItem, environment: Environment) -> _Identity:
     metadata = item.body["metadata"]
     return item.body["kind"], metadata.get("namespace") or environment.name, metadata["name"]

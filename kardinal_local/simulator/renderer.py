@@ -1,8 +1,8 @@
-"""Render the environments of one commit: by kustomize or kubectl where installed, else by the small reader.
+"""Render the environments of one commit, by kustomize or kubectl if installed, else by the built-in reader.
 
-Repositories are those of others, and this is the machine of a person: a program that renders gets nothing of its
-environment, fetches nothing, and has bounds of memory, time and output. Where the kernel has the walls of the agent's
-renderers, they stand around it as well.
+Repositories hold files of others, and the simulator runs on a person's machine. So a rendering program gets none of the
+environment variables, fetches nothing, and has limits on its memory, time and output. If the kernel supports the
+isolation of `kardinal.processes.isolation`, it is applied as well, as for the renderers of the agent.
 """
 
 from __future__ import annotations
@@ -17,52 +17,55 @@ from pathlib import Path
 from typing import Protocol
 
 from kardinal.cli.manifests import ManifestError, read_manifests
+from kardinal.edits.kustomize.reading import read_kustomization
 from kardinal.git import GitRunner, Repository
-from kardinal.git.isolation import Walls, confine, find_walls
 from kardinal.objects import JsonObject
 from kardinal.objects.text import cut
-from kardinal.steps.edit import EditError, Tree
-from kardinal.steps.kustomize.reading import read_kustomization
+from kardinal.processes.isolation import Walls, confine, find_walls
+from kardinal.tree.edit import EditError, Tree
 from kardinal_local.simulator.exports import Export, Exports
 from kardinal_local.simulator.inputs import Inputs
 from kardinal_local.simulator.kustomization import Rendered, RenderError, render
 
-__all__ = ["BuiltInRenderer", "KustomizeRenderer", "Renderer", "Rendering", "find_renderer"]
+__all__ = ["BuiltInRenderer", "DirectoryRenderer", "KustomizeRenderer", "Rendering", "find_renderer"]
 
 DEADLINE = 30.0
-"""Seconds a rendering program may take."""
+"""The deadline of a rendering program in seconds."""
 MEMORY = 4 << 30
-"""Bytes of addresses it may take, of which Go reserves much more than it uses; not bounded on macOS."""
+"""The maximum size of its virtual memory in bytes. Go reserves much more than it uses. Not enforced on macOS."""
 OUTPUT_LIMIT = 16 << 20
 _BOUNDED = f'ulimit -v {MEMORY >> 10} 2>/dev/null; ulimit -f {OUTPUT_LIMIT >> 9}; exec "$@"'
 _NO_PROXY = "http://[::1]:9"
-"""Nothing listens there: whatever is asked for over http comes to its end."""
+"""An address without a listener, which is set as the proxy so that all requests over HTTP fail."""
 _TEXT_LIMIT = 800
-"""Characters of what a rendering program says; an Event takes 1 KiB."""
+"""The maximum length of an error message of a rendering program; the note of an Event has at most 1 KiB."""
 _LOG_HEAD = re.compile(
     r"^(?:[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\s\]]+\] ?|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)? )", re.MULTILINE
 )
-"""When, in which process and at which line of code something was logged, as kubectl and kustomize write it."""
+"""Matches the head of a log line of kubectl, `W1126 23:00:00.000000   12 file.go:3] `, or kustomize, with a date."""
 
 
 class Rendering(Protocol):
-    """One commit that is being rendered."""
+    """Renders directories of one commit."""
 
     async def render(self, path: str, inputs: Inputs | None) -> Rendered:
-        """Return the objects of directory `path`, which reads `inputs` (None: not known). Raises `RenderError`."""
+        """Return the rendered objects of the directory `path`. Raises `RenderError`.
+
+        `inputs` are the files that the rendering reads; None if they are unknown.
+        """
         ...
 
 
-class Renderer(Protocol):
-    """Renders directories to objects."""
+class DirectoryRenderer(Protocol):
+    """Renders directories of commits to objects."""
 
     def at(self, repository: Repository, commit: str) -> AbstractAsyncContextManager[Rendering]:
-        """Render from `commit`; what that needs is there until the block ends."""
+        """Return a context manager with the `Rendering` of a commit; its files are deleted after the block."""
         ...
 
 
 class BuiltInRenderer:
-    """Knows resources, namespace and images, and says what else it met."""
+    """Renders by `kardinal_local.simulator.kustomization`, which supports three fields and reports the others."""
 
     @asynccontextmanager
     async def at(self, repository: Repository, commit: str) -> AsyncIterator[Rendering]:
@@ -82,7 +85,10 @@ class _BuiltIn:
 
 
 class KustomizeRenderer:
-    """Runs a program that prints what a directory renders to, as often at once as there are cores."""
+    """Runs a program that prints the rendered objects of a directory, at most one at a time per core.
+
+    `command` is for example `["/usr/bin/kustomize", "build"]`.
+    """
 
     def __init__(self, command: Sequence[str], *, exports: Exports, runner: GitRunner, walls: Walls) -> None:
         self._command = tuple(command)
@@ -97,7 +103,7 @@ class KustomizeRenderer:
             yield _Kustomize(self, export, repository, commit)
 
     async def run(self, export: Export, path: str, inputs: Inputs | None) -> Rendered:
-        """Render one directory of an export."""
+        """Return the rendered objects of one directory of an export. Raises `RenderError`."""
         async with self._turns:
             await export.fill(inputs)
             output = await self._run(export, path)
@@ -156,9 +162,12 @@ class _Kustomize:
         return await self._renderer.run(self._export, path, inputs)
 
 
-async def find_renderer(runner: GitRunner, directory: Path) -> Renderer:
-    """Find the best renderer of this machine; `directory` is for its temporary files alone."""
-    # A program that resolves links says the real path, which is then the one to take out of what it says.
+async def find_renderer(runner: GitRunner, directory: Path) -> DirectoryRenderer:
+    """Return a renderer by kustomize, else by kubectl, else the built-in reader.
+
+    `directory` is for temporary files; its present content is deleted.
+    """
+    # Error messages have the real path if the program resolves links, and `_stable` removes the path from them.
     exports = Exports(Path(await runner.run(os.path.realpath, directory)), runner=runner)
     await exports.sweep()
     walls = await runner.run(find_walls)
@@ -170,7 +179,7 @@ async def find_renderer(runner: GitRunner, directory: Path) -> Renderer:
 
 
 def _check(tree: Tree, path: str) -> None:
-    """Raise `EditError` for a kustomization that takes in what is not in the repository."""
+    """Raise `EditError` for a kustomization with a remote resource."""
     reading = read_kustomization(tree, path)
     if reading.remote:
         raise EditError(
@@ -181,7 +190,10 @@ def _check(tree: Tree, path: str) -> None:
 
 
 def _environment(export: Export) -> dict[str, str]:
-    """Return the environment of a program: no programs to start, no home, no credentials, and no way out by http."""
+    """Return the environment variables of a program.
+
+    PATH and HOME are a directory without programs, there are no credentials, and the HTTP proxy refuses connections.
+    """
     empty = str(export.scratch)
     proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), _NO_PROXY)
     return {"PATH": empty, "HOME": empty, "TMPDIR": empty, "KUBECONFIG": os.devnull, "LC_ALL": "C", **proxies}
@@ -196,9 +208,9 @@ def _read(output: Path, path: str) -> str:
 
 
 def _stable(text: str, *, root: Path) -> str:
-    """Return what a program says about `root`, the same every time.
+    """Return an error message of a program without times, process ids and the temporary path `root`.
 
-    Without moments, process ids and temporary paths.
+    The same failure gives the same message, so that it is reported once.
     """
     text = _LOG_HEAD.sub("", text)
     text = text.replace(f"{root}/", "").replace(str(root), ".")

@@ -1,10 +1,11 @@
-"""Compute how the status of a Deployment would change while its pods came up (pure).
+"""Compute the status of a Deployment during a simulated rollout (pure).
 
-The status is honest: a new generation is observed at once, the old pods stay available while the new ones come up, and
-an image whose tag contains `broken` never does; after the progress deadline the Deployment says so.
+The status changes as a real one: a new generation is observed at once, and the old pods stay available until the new
+ones are. An image whose tag contains `broken` never becomes available; after the progress deadline the condition
+Progressing is False.
 
-What is written must come back as it was, or each look would write again and wake the next one: an API server keeps
-whole seconds of a moment and no count that is zero.
+The status must be read back exactly as it was written; otherwise each reconcile would write again and cause the next
+one. An API server stores times in whole seconds, and omits counts of zero.
 """
 
 from __future__ import annotations
@@ -20,23 +21,24 @@ from kardinal.objects.conditions import format_time
 __all__ = ["Rollout", "advance"]
 
 BROKEN = "broken"
-"""Part of the tag of an image that never becomes available."""
+"""The text in the tag of an image that never becomes available, for example `shop:1.2-broken`."""
 DEFAULT_PROGRESS_DEADLINE = 600
-"""Seconds, as the Deployment API has it."""
+"""The default of `spec.progressDeadlineSeconds` in seconds, as in the Deployment API."""
 _COMPLETE = "NewReplicaSetAvailable"
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """The status to write, and when to look again; None when there is nothing to wait for."""
+    """The status to write, and the time until it changes again; None if the rollout is complete or has failed."""
 
     status: JsonObject
     again: timedelta | None = None
 
 
 def advance(deployment: Mapping[str, Any], *, now: datetime, delay: timedelta) -> Rollout:
-    """Return the status at `now`, when a rollout takes `delay`."""
-    spec, status = deployment["spec"], deployment.get("status") or {}
+    """Return the status of a Deployment at the time `now`; `delay` is the duration of a rollout."""
+    spec = deployment["spec"]
+    status = deployment.get("status") or {}
     generation = deployment["metadata"]["generation"]
     wanted = spec.get("replicas", 1)
     now = now.replace(microsecond=0)
@@ -108,7 +110,7 @@ def _stalled(before: Mapping[str, Any], generation: int, wanted: int, now: datet
 
 
 def _unfinished(before: Mapping[str, Any], generation: int, wanted: int) -> JsonObject:
-    """One new pod is not available yet; what ran before goes on running."""
+    """Return the counts of a rollout in which one new pod is not available yet, and the old pods still run."""
     old = before.get("availableReplicas", 0)
     return _counts(
         observedGeneration=generation,

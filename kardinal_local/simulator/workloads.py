@@ -1,18 +1,19 @@
-"""Stand in for the kubelet: make Deployments Available after a short delay, by their status alone."""
+"""Simulate the kubelet: make Deployments Available after a short delay, by writing their status. No pods run."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from kardinal.clock import Clock
 from kardinal.objects import DEPLOYMENT, Key
-from kardinal.runtime import Clock, Informer, Manager, Result, Watch
+from kardinal.runtime import Informer, Manager, Result, Watch
 from kardinal_local.simulator.rollout import advance
 
 __all__ = ["Workloads"]
 
 
 class Workloads:
-    """Reconciles the status of every Deployment."""
+    """The reconciler of Deployments: writes the status of every Deployment."""
 
     def __init__(self, manager: Manager, *, clock: Clock, delay: timedelta) -> None:
         self._clock = clock

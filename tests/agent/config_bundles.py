@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kardinal.api import names
 from kardinal.objects import JsonObject
+from kardinal.promotion.api import names
 from tests.agent.promotion_steps import promotion_step
 from tests.support.names import DEV
 from tests.support.objects import bundle

@@ -10,8 +10,9 @@ import pytest
 from kardinal.git import GitRunner, Repositories
 from kardinal.scm import PullRequests, local_pull_requests
 from tests.agent.sites import Site, serving_site
+from tests.agent.without_server import Promotions, remote_of
 from tests.hosts.github_host import descriptions
-from tests.support.clock import WorldClock
+from tests.support.clock import VirtualClock, WorldClock
 from tests.support.fake_gitea import FakeGitea, fake_gitea
 from tests.support.repository import GitRepository
 
@@ -44,3 +45,10 @@ def site(
     found = request.getfixturevalue("descriptions") if name == "github" else None
     with serving_site(name, repository, certificate, now=clock.now, descriptions=found) as site:
         yield site
+
+
+@pytest.fixture
+async def promotions(site: Site, clock: VirtualClock, tmp_path: Path) -> AsyncIterator[Promotions]:
+    """Yield promotions at the host, without an API server."""
+    async with remote_of(site, tmp_path / "cache", clock=clock) as remote:
+        yield Promotions(site, remote, clock)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any, Protocol
 
-from kardinal.api import names
 from kardinal.objects import JsonObject
+from kardinal.objects.secret_purposes import ANNOTATION_HOSTS, CREDENTIALS_GIT, LABEL_CREDENTIALS
 from tests.agent.promotion_steps import promotion_step
 from tests.support.names import DEV, TEAM
 from tests.support.smart_server import PASSWORD, USER
@@ -38,8 +38,8 @@ def git_secret(host: Hosted, *, hosts: str | None = None, **data: str) -> JsonOb
         "metadata": {
             "name": "git",
             "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: host.host if hosts is None else hosts},
+            "labels": {LABEL_CREDENTIALS: CREDENTIALS_GIT},
+            "annotations": {ANNOTATION_HOSTS: host.host if hosts is None else hosts},
         },
         "type": "Opaque",
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kardinal.api import PIPELINE
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import format_time
+from kardinal.promotion.kinds import PIPELINE
 from tests.agent.sites import Site
 from tests.support.fake_gitea import FakeGitea
 from tests.support.names import TEAM

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, names
 from kardinal.kube import Client, PatchType
 from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE, JsonObject
 from kardinal.objects.conditions import format_time
 from kardinal.objects.naming import short_hash
-from kardinal.steps.sequence import default_sequence
-from kardinal.translation.recorded import spec_hash
-from kardinal.translation.topology import NODE_KEY, describe_gate, describe_step
-from kardinal_agent.program import Agent, AgentOptions
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.promotion.steps.sequence import default_sequence
+from kardinal.promotion.translation.recorded import spec_hash
+from kardinal.promotion.translation.topology import NODE_KEY, describe_gate, describe_step
+from kardinal_agent.options import AgentOptions
+from kardinal_agent.program import Agent
 from tests.support.names import DEV, POLICIES, TEAM
 from tests.support.objects import API_VERSION, bundle, namespace
 from tests.support.registry import EXTENSIONS
@@ -144,7 +146,8 @@ async def _put(world: World, name: str, objects: Sequence[JsonObject], *, made: 
 
 
 def _node(obj: JsonObject) -> JsonObject:
-    spec, identifier = obj["spec"], f"n{short_hash(obj['metadata']['name'])}"
+    spec = obj["spec"]
+    identifier = f"n{short_hash(obj['metadata']['name'])}"
     if obj["kind"] == "PromotionStep":
         described = describe_step(spec["environment"], [])
     else:

@@ -156,6 +156,14 @@ class Site(ABC):
         self.retitle(number, self.proposals()[number].title.removeprefix(self.draft_prefix))
 
     @abstractmethod
+    def people(self, number: int) -> list[list[str]]:
+        """Return who is asked for a review, which teams are, and who is assigned."""
+
+    @abstractmethod
+    def take_off(self, number: int, *, label: str) -> None:
+        """Take every person and team off a pull request, and a label, as a person does."""
+
+    @abstractmethod
     def status(self, number: int, context: str) -> tuple[str, str]:
         """Return state and description of a status of the head of a pull request."""
 
@@ -224,6 +232,17 @@ class GiteaSite(Site):
 
     def retitle(self, number: int, title: str) -> None:
         self.fake.pulls[number].title = title
+
+    def people(self, number: int) -> list[list[str]]:
+        pull = self.fake.pulls[number]
+        return [pull.reviewers, pull.teams, pull.assignees]
+
+    def take_off(self, number: int, *, label: str) -> None:
+        pull = self.fake.pulls[number]
+        pull.reviewers = []
+        pull.teams = []
+        pull.assignees = []
+        pull.labels.remove(self.fake.labels.index(label) + 1)
 
     def require_check(self, *, required: bool = True) -> None:
         self.fake.outage = lambda request: _NOT_CHECKED if required and request.path.endswith("/merge") else None
@@ -296,7 +315,8 @@ class GitHubSite(_ServedSite):
 
     def close(self, number: int) -> None:
         pull = self.project.pulls[number]
-        pull.state, pull.closed_by = "closed", PERSON
+        pull.state = "closed"
+        pull.closed_by = PERSON
 
     def require_up_to_date(self) -> None:
         self.project.strict.add("main")
@@ -318,6 +338,17 @@ class GitHubSite(_ServedSite):
 
     def make_ready(self, number: int) -> None:
         self.project.pulls[number].draft = False
+
+    def people(self, number: int) -> list[list[str]]:
+        pull = self.project.pulls[number]
+        return [pull.requested_reviewers, pull.requested_teams, pull.assignees]
+
+    def take_off(self, number: int, *, label: str) -> None:
+        pull = self.project.pulls[number]
+        pull.requested_reviewers = []
+        pull.requested_teams = []
+        pull.assignees = []
+        pull.labels.remove(label)
 
     def require_check(self, *, required: bool = True) -> None:
         self.project.required_contexts["main"] = {"ci"} if required else set()
@@ -384,7 +415,8 @@ class GitLabSite(_ServedSite):
 
     def close(self, number: int) -> None:
         request = self.project.requests[number]
-        request.state, request.closed_by = "closed", PERSON
+        request.state = "closed"
+        request.closed_by = PERSON
 
     def require_up_to_date(self) -> None:
         self.project.merge_method = "rebase_merge"
@@ -400,6 +432,17 @@ class GitLabSite(_ServedSite):
 
     def retitle(self, number: int, title: str) -> None:
         self.project.requests[number].title = title
+
+    def people(self, number: int) -> list[list[str]]:
+        request = self.project.requests[number]
+        names = {one: name for name, one in self.project.users.items()}
+        return [[names[one] for one in request.reviewers], [], [names[one] for one in request.assignees]]
+
+    def take_off(self, number: int, *, label: str) -> None:
+        request = self.project.requests[number]
+        request.reviewers = []
+        request.assignees = []
+        request.labels.remove(label)
 
     def require_check(self, *, required: bool = True) -> None:
         self.project.required_statuses = {"ci"} if required else set()

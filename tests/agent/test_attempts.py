@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import BUNDLE, PROMOTION_STEP, names
 from kardinal.kube import PatchType
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
 from kardinal.scm import PullRequests
+from kardinal.tree.git_names import TRAILER_ATTEMPT
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, put, reached, start_agent, state
 from tests.support.names import DEV, TEAM
 from tests.support.repository import GitRepository
@@ -51,7 +52,7 @@ async def test_a_change_that_was_taken_back_is_made_again_once(world: World, rep
     await deploy(world)
     await reached(world, "Verified")
     assert repository.read(f"environments/{DEV}/kustomization.yaml") == before
-    latest, first = (commit.trailers.get(names.TRAILER_ATTEMPT) for commit in repository.promotions(DEV))
+    latest, first = (commit.trailers.get(TRAILER_ATTEMPT) for commit in repository.promotions(DEV))
     assert {latest, first} == {None, "2"}
 
 
@@ -66,13 +67,26 @@ async def test_another_attempt_is_proposed_on_a_branch_of_its_own(
     await put(world, promotion_step(repository, approval="pr-review", attempt=2))
     await admit_again(world)
     again = await reached(world, "WaitingForMerge")
-    assert again["pullRequest"]["branch"] == f"kardinal/{TEAM}/{BUNDLE_NAME}/{DEV}-2"
+    assert again["pullRequest"]["branch"] == f"kardinal/{TEAM}/{BUNDLE_NAME}/{DEV}.2"
     assert {found.number: found.state for found in await reviewer.list()} == {1: "closed", 2: "open"}
 
 
-async def test_what_was_decided_about_an_earlier_attempt_says_nothing_about_this_one(
-    world: World, repository: GitRepository
+async def test_another_attempt_and_an_environment_with_its_number_have_branches_of_their_own(
+    world: World, repository: GitRepository, reviewer: PullRequests
 ) -> None:
+    twin = f"{DEV}-2"
+    path = "environments/{}/kustomization.yaml"
+    repository.commit({path.format(twin): repository.read(path.format(DEV))})
+    await start_agent(world)
+    again = promotion_step(repository, approval="pr-review", attempt=2)
+    await create(world, again, promotion_step(repository, twin, approval="pr-review"))
+    await admit_again(world)
+    for environment in (DEV, twin):
+        await reached(world, "WaitingForMerge", environment=environment)
+    assert len({found.head for found in await reviewer.list()}) == 2
+
+
+async def test_decision_on_an_earlier_attempt_does_not_bind_the_next(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await create(world, promotion_step(repository, attempt=2))
     await world.live(timedelta(seconds=3))

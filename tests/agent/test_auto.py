@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from kardinal.api import names
+from kardinal.promotion.api import names
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, put, reached, start_agent, state
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle
@@ -44,6 +44,10 @@ async def test_the_change_lands_once_and_is_verified_by_what_runs(world: World, 
         ("git-push", "Succeeded"),
         ("health-check", "Succeeded"),
     ]
+    times = [(entry["startedAt"], entry["finishedAt"]) for entry in status["steps"]]
+    assert all(began <= ended for began, ended in times)
+    assert times[0][0] == status["startedAt"]
+    assert [began for began, _ in times[1:]] == [ended for _, ended in times[:-1]]
 
 
 async def test_kubectl_can_wait_for_the_condition_ready(world: World, repository: GitRepository) -> None:
@@ -78,7 +82,8 @@ async def test_a_verified_promotion_is_left_alone(world: World, repository: GitR
     await create(world, promotion_step(repository))
     await reached(world, "Verified")
     await world.settle()
-    requests, fetches = world.audit.count(user=world.user("agent")), agent.repositories.fetches
+    requests = world.audit.count(user=world.user("agent"))
+    fetches = agent.repositories.fetches
     await deploy(world, available=False)
     await world.idle(timedelta(hours=1))
     assert (await state(world))["state"] == "Verified"
@@ -109,7 +114,7 @@ async def test_healthy_on_the_old_version_does_not_verify(world: World, reposito
     assert f"must run {IMAGE}:1.1.0 and has {IMAGE}:1.0.0" in status["message"]
 
 
-async def test_what_never_becomes_healthy_fails_at_its_deadline_which_a_restart_does_not_move(
+async def test_unhealthy_environment_fails_at_its_deadline_despite_a_restart(
     world: World, repository: GitRepository
 ) -> None:
     agent = await start_agent(world, quote_namespaces=("*",))

@@ -89,7 +89,8 @@ async def test_images_and_commits_keep_each_other_in_both_orders(
 ) -> None:
     await start_agent(world)
     repository.commit({f"{HERE}/limits.yaml": LIMITS})
-    branch, before = Branch(world, repository, source), repository.head()
+    branch = Branch(world, repository, source)
+    before = repository.head()
     await branch.image("1.1.0")
     assert branch.read("limits.yaml") == LIMITS
 

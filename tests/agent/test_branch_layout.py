@@ -78,7 +78,8 @@ async def test_a_missing_branch_begins_without_the_history_of_the_source(
     assert repository.files(branch=f"{BRANCH}~1") == []
     assert (promotion.sha, promotion.subject) == (status["commit"], f"Promote my-app 1.1.0 to {DEV}")
     state = json.loads(repository.read(".kardinal/state.yaml", BRANCH))
-    assert state == {"images": [{"name": "app", "reference": f"{IMAGE}:1.1.0"}], "charts": [], "source": source}
+    images = [{"name": "app", "reference": f"{IMAGE}:1.1.0"}]
+    assert state == {"images": images, "charts": [], "config": [], "source": source}
 
 
 async def test_one_bundle_does_not_undo_another(world: World, agent: None, repository: GitRepository) -> None:

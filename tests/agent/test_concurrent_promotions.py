@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kardinal.api import names
+from kardinal.promotion.api import names
 from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent
 from tests.support.names import DEV
 from tests.support.repository import GitRepository

@@ -13,12 +13,15 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import PROMOTION_STEP
 from kardinal.kube import Client, ConnectionFailed
+from kardinal.promotion.kinds import PROMOTION_STEP
 from kardinal.scm import PullRequests
-from kardinal_agent.program import Agent, AgentOptions
+from kardinal_agent.options import AgentOptions
+from kardinal_agent.program import Agent
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent, state
+from tests.agent.sites import GiteaSite
+from tests.agent.without_server import Promotions
 from tests.support.fake_gitea import FakeGitea
 from tests.support.names import DEV
 from tests.support.registry import EXTENSIONS
@@ -128,7 +131,7 @@ Act = Callable[[PullRequests], Any]
     ],
     ids=["merged", "closed"],
 )
-async def test_what_a_person_decided_while_no_agent_was_running_is_found(
+async def test_decision_of_a_person_is_found_after_a_restart(
     world: World, repository: GitRepository, reviewer: PullRequests, act: Act, ends: str
 ) -> None:
     crash = Crash(3, written=False)
@@ -145,12 +148,8 @@ async def test_what_a_person_decided_while_no_agent_was_running_is_found(
     assert len(repository.promotions(DEV)) == (1 if ends == "Verified" else 0)
 
 
-@pytest.mark.parametrize("written", [False, True], ids=["unwritten", "written"])
-@pytest.mark.parametrize("writes", range(5))
-async def test_at_a_host_a_pull_request_is_opened_and_merged_once(
-    world: World, gitea: FakeGitea, writes: int, written: bool
-) -> None:
-    crash = Crash(writes, written=written)
+async def test_at_a_host_a_pull_request_is_opened_and_merged_once(world: World, gitea: FakeGitea) -> None:
+    crash = Crash(2, written=False)
     await start_crashing(world, crash)
     await deploy(world)
     await world.apply(git_secret(gitea))
@@ -164,5 +163,43 @@ async def test_at_a_host_a_pull_request_is_opened_and_merged_once(
     assert status["commit"] == pull.merge_commit
     assert gitea.merge_methods == ["squash"]
     assert gitea.repository.branches() == ["main"]
+
+
+@pytest.mark.parametrize("lost", ["git-push", "open-pr", "merge-pr"])
+async def test_at_a_host_a_step_whose_result_is_lost_makes_its_effect_once(
+    promotions: Promotions, site: GiteaSite, lost: str
+) -> None:
+    gitea = site.fake
+    people = {"reviewers": ["alice"], "teamReviewers": ["platform"], "assignees": ["bob"], "labels": ["urgent"]}
+    promotion = promotions.begin(approval="auto", pr=True, git={"mergeMethod": "squash", "pullRequest": people})
+    while promotion.next != lost:
+        await promotion.look()
+    await promotion.lose()
+    gitea.repository.commit({"README": "another commit"})
+
+    await promotion.until(lambda: promotion.landed)
+    (pull,) = gitea.pulls.values()
+    assert promotion.status.commit == pull.merge_commit
+    assert gitea.merge_methods == ["squash"]
     # A status is written once, and once more on the commit that took the place of another.
     assert len(gitea.asked("POST /statuses/.*")) <= 4
+    assert (pull.reviewers, pull.teams, pull.assignees) == (["alice"], ["platform"], ["bob"])
+    assert [gitea.labels[one - 1] for one in pull.labels] == ["kardinal", "urgent"]
+    assert len(gitea.asked(r"POST /pulls/1/requested_reviewers")) == 2
+
+
+async def test_at_a_host_an_opening_without_its_people_is_completed(promotions: Promotions, site: GiteaSite) -> None:
+    """The process may die between the opening and the people."""
+    gitea = site.fake
+    people = {"reviewers": ["alice"], "teamReviewers": ["platform"], "assignees": ["bob"], "labels": ["urgent"]}
+    promotion = promotions.begin(git={"pullRequest": people})
+    while promotion.next != "open-pr":
+        await promotion.look()
+    gitea.outage = lambda request: (502, {"message": "bad gateway"}) if "requested_reviewers" in request.path else None
+    await promotion.lose()
+    gitea.outage = lambda request: None
+    await promotion.go_on()
+    assert promotion.waits
+    (pull,) = gitea.pulls.values()
+    assert (pull.reviewers, pull.teams, pull.assignees) == (["alice"], ["platform"], ["bob"])
+    assert [gitea.labels[one - 1] for one in pull.labels] == ["kardinal", "urgent"]

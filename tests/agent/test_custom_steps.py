@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import names
-from kardinal.api.signature import signature, signed_text
 from kardinal.objects import JsonObject
+from kardinal.objects.secret_purposes import ANNOTATION_HOSTS, CREDENTIALS_STEP, LABEL_CREDENTIALS
+from kardinal.promotion.api.signature import signature, signed_text
 from tests.agent.promotion_steps import (
     BUNDLE_NAME,
     create,
@@ -207,13 +207,14 @@ async def test_a_request_is_signed_with_the_key_and_the_token_of_its_secret(
         await reached(world, "Verified")
     (heard,) = endpoint.heard
     assert heard.headers["authorization"] == "Bearer t0ken-of-tests"
-    stamp, key = heard.headers["x-kardinal-timestamp"], heard.headers["idempotency-key"]
+    stamp = heard.headers["x-kardinal-timestamp"]
+    key = heard.headers["idempotency-key"]
     text = signed_text(heard.body, timestamp=stamp.encode(), key=key.encode())
     expected = f"sha256={signature(b'k3y-of-tests', text)}"
     assert hmac.compare_digest(heard.headers["x-kardinal-signature-256"], expected)
 
 
-def secret(hosts: str, *, label: str = names.CREDENTIALS_STEP, **data: str) -> JsonObject:
+def secret(hosts: str, *, label: str = CREDENTIALS_STEP, **data: str) -> JsonObject:
     """Return a Secret for the endpoints of custom steps."""
     return {
         "apiVersion": "v1",
@@ -221,8 +222,8 @@ def secret(hosts: str, *, label: str = names.CREDENTIALS_STEP, **data: str) -> J
         "metadata": {
             "name": "tests",
             "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: label},
-            "annotations": {names.ANNOTATION_HOSTS: hosts},
+            "labels": {LABEL_CREDENTIALS: label},
+            "annotations": {ANNOTATION_HOSTS: hosts},
         },
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()},
     }

@@ -10,11 +10,12 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
-from kardinal.api.names import FINALIZER, branch_name, earlier_branch_name
 from kardinal.kube import NotFound, PatchType
 from kardinal.objects import GRAPH, NAMESPACE, SECRET, JsonObject
-from kardinal.scm import NewPullRequest, PullRequests
+from kardinal.promotion.api.names import FINALIZER, branch_name
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
+from kardinal.scm import PullRequests
+from kardinal_agent.steps.text_marks import without_owner
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import (
     BUNDLE_NAME,
@@ -24,7 +25,6 @@ from tests.agent.promotion_steps import (
     put,
     reached,
     start_agent,
-    state,
     wake,
 )
 from tests.agent.sites import EVERYWHERE, Site
@@ -132,8 +132,23 @@ async def test_a_branch_that_others_have_committed_to_is_theirs(
     assert repository.head(BRANCH) == addition
 
 
+async def test_a_withdrawal_that_was_interrupted_goes_on(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await create(world, promotion_step(repository, approval="pr-review"))
+    await reached(world, "WaitingForMerge")
+    repository.commit({"README": "more of it"}, branch=BRANCH)
+    await world.settle()
+    (found,) = await reviewer.list()
+    await reviewer.update(found.number, body=without_owner(found.body))
+    await delete_step(world)
+    await world.until(lambda: is_gone(world), within=timedelta(minutes=1))
+    assert [found.state for found in await reviewer.list()] == ["closed"]
+
+
 @EVERYWHERE
-async def test_what_is_merged_leaves_no_branch_and_no_finalizer(world: World, site: Site) -> None:
+async def test_merged_proposal_leaves_no_branch_and_no_finalizer(world: World, site: Site) -> None:
     await start_agent(world)
     await deploy(world)
     await world.apply(git_secret(site))
@@ -290,29 +305,3 @@ async def admit_attempt(world: World) -> None:
     entry = {"attempt": 2, "state": "Pending", "admittedAt": "2026-03-03T09:00:00Z"}
     body = {"status": {"environments": {DEV: entry}}}
     await world.client.patch(BUNDLE, BUNDLE_NAME, TEAM, body, kind=PatchType.MERGE, subresource="status")
-
-
-async def test_a_review_from_before_branches_had_namespaces_goes_on_with_its_branch(
-    world: World, repository: GitRepository, reviewer: PullRequests
-) -> None:
-    agent = await start_agent(world)
-    await deploy(world)
-    await create(world, promotion_step(repository, approval="pr-review"))
-    noted = await reached(world, "WaitingForMerge")
-    await world.stop(agent)
-    old = earlier_branch_name(BUNDLE_NAME, DEV)
-    repository.git("update-ref", f"refs/heads/{old}", repository.head(BRANCH))
-    await reviewer.close(1, by="test", comment="")
-    repository.git("update-ref", "-d", f"refs/heads/{BRANCH}")
-    (was,) = await reviewer.list()
-    moved = await reviewer.open(NewPullRequest(title=was.title, body=was.body, head=old, base="main"))
-    pull_request = {"number": moved.number, "url": moved.url, "branch": old}
-    status = {"status": {"proposal": None, "pullRequest": pull_request, "commit": noted["commit"]}}
-    await world.client.patch(PROMOTION_STEP, NAME, TEAM, status, kind=PatchType.MERGE, subresource="status")
-    await start_agent(world)
-    await world.settle()
-    assert (await state(world))["proposal"]["branch"] == old
-    assert repository.branches() == [old, "main"]
-    await reviewer.merge(moved.number, by="alice")
-    await reached(world, "Verified")
-    assert len(await reviewer.list()) == 2

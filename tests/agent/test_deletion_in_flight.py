@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
-from kardinal.api.names import branch_name, freeze_name
 from kardinal.kube import NotFound
 from kardinal.objects import GRAPH, NAMESPACE, JsonObject, ResourceType
+from kardinal.promotion.api.names import branch_name, freeze_name
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from tests.agent.hosted import git_secret
 from tests.agent.promotion_steps import BUNDLE_NAME, freeze_gate, reached
 from tests.support.fake_gitea import FakeGitea
@@ -45,7 +45,8 @@ class HeldPush:
 
     def __init__(self, host: FakeGitea) -> None:
         self._host = host
-        self._begun, self._free = threading.Event(), threading.Event()
+        self._begun = threading.Event()
+        self._free = threading.Event()
         host.server.trouble = self._handle
 
     async def begun(self) -> None:
@@ -168,7 +169,7 @@ async def test_a_proposal_whose_push_was_under_way_is_made_anew_by_the_promotion
 async def test_a_push_that_lasts_longer_than_its_step_and_its_promotion_is_in_the_log(
     world: World, gitea: FakeGitea, push: HeldPush, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kardinal_agent.execution.attempt.STEP_DEADLINE", 0.5)
+    monkeypatch.setattr("kardinal_agent.execution.effects.STEP_DEADLINE", 0.5)
     with capture_logs() as lines:
         await begin(world, gitea, push)
         async with asyncio.timeout(_SECONDS):

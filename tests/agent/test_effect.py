@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import POLICY_GATE, names
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import POLICY_GATE
 from tests.agent.promotion_steps import (
     BUNDLE_NAME,
     create,
@@ -122,7 +123,7 @@ async def test_the_environment_may_ask_for_a_warning_or_nothing(
     assert len(repository.promotions(DEV)) == 1
 
 
-async def test_what_cannot_be_read_is_said_once_and_not_refused(world: World, repository: GitRepository) -> None:
+async def test_unreadable_manifest_is_reported_once_and_not_refused(world: World, repository: GitRepository) -> None:
     remote = "https://example.invalid/org/base?ref=v1"
     repository.commit({OVERLAY: f"resources: ['{remote}']\n"})
     await start_agent(world)

@@ -6,10 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import POLICY_GATE, names
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
-from kardinal.policy.holds import hold_gate
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import POLICY_GATE
+from kardinal.promotion.policy.holds import hold_gate
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
 from tests.support.names import DEV, PROD, TEAM
 from tests.support.repository import APPLICATION, GitRepository

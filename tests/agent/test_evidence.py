@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.evidence import PhaseDurations
-from kardinal.api.pipeline import StepSpec
-from kardinal.api.promotion_step import PromotionStepStatus
-from kardinal.objects import POLICY_GATE
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.evidence import PhaseDurations
+from kardinal.promotion.api.pipeline import StepSpec
+from kardinal.promotion.api.promotion_step import PromotionStepStatus
+from kardinal.promotion.kinds import POLICY_GATE
+from kardinal.promotion.steps.builtin import BUILTIN_STEPS
+from kardinal.promotion.steps.sequence import planned
 from kardinal.scm import PullRequests
-from kardinal.steps.builtin import BUILTIN_STEPS
-from kardinal.steps.sequence import planned
 from kardinal_agent.execution.evidence import evidence_of, phase_durations
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import create, deploy, open_gate, promotion_step, put_gate, reached, start_agent, wake
+from tests.agent.sites import GiteaSite
+from tests.agent.without_server import Promotions
 from tests.support.fake_gitea import FakeGitea, Request
 from tests.support.names import DEV, POLICIES
 from tests.support.objects import bundle
@@ -137,22 +139,27 @@ async def test_who_approved_and_who_merged_is_what_the_host_says(world: World, g
 
 @pytest.mark.parametrize("answer", [(403, {"message": "no"}), (200, [{"state": 7}])], ids=["refused", "malformed"])
 async def test_a_host_that_does_not_say_who_approved_holds_nothing_up(
-    world: World, gitea: FakeGitea, answer: tuple[int, Any]
+    promotions: Promotions, site: GiteaSite, answer: tuple[int, Any]
 ) -> None:
     def silent(request: Request) -> tuple[int, Any] | None:
         return answer if request.path.endswith("/reviews") else None
 
-    gitea.outage = silent
-    await start_agent(world)
-    await deploy(world)
-    await world.apply(git_secret(gitea))
-    await create(world, hosted_step(gitea))
-    await reached(world, "WaitingForMerge")
-    gitea.merge(1, by="alice")
-    await wake(world)
-    status = await reached(world, "Verified")
-    assert gitea.asked("GET /pulls/1/reviews")
-    assert (status["evidence"]["approvedBy"], status["evidence"]["mergedBy"]) == (["alice"], "alice")
+    site.fake.outage = silent
+    promotion = await promotions.proposed()
+    site.fake.merge(1, by="alice")
+    await promotion.go_on()
+    assert promotion.landed
+    assert site.fake.asked("GET /pulls/1/reviews")
+    found = evidence_of(
+        promotion.step,
+        promotion.bundle,
+        promotion.status,
+        promotion.sequence,
+        gates=(),
+        gate_duration=None,
+        now=promotions.clock.now(),
+    )
+    assert (found.approved_by, found.merged_by) == (("alice",), "alice")
 
 
 async def test_a_promotion_that_failed_leaves_its_evidence(

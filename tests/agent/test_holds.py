@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import POLICY_GATE, names
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import format_time
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import POLICY_GATE
 from kardinal.scm import PullRequests
 from tests.agent.promotion_steps import (
     close_gate,
@@ -67,7 +68,7 @@ async def test_a_freeze_holds_the_push_and_is_named_in_the_status(world: World, 
     assert len(repository.promotions(DEV)) == 1
 
 
-async def test_what_holds_costs_nothing_while_it_holds(world: World, repository: GitRepository) -> None:
+async def test_held_promotion_costs_no_requests(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await freeze(world)
     await create(world, promotion_step(repository))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kardinal.api import PIPELINE, PROMOTION_STEP
 from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import PIPELINE, PROMOTION_STEP
 from tests.support.names import DEV
 from tests.support.objects import bundle, pipeline
 from tests.support.programs import start_controller

@@ -9,13 +9,14 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
-from kardinal.api import PROMOTION_STEP
-from kardinal.api.names import branch_name
 from kardinal.objects.conditions import format_time
+from kardinal.promotion.api.names import branch_name
+from kardinal.promotion.kinds import PROMOTION_STEP
 from kardinal.scm import MergeMethod
 from tests.agent.hosted import git_secret, hosted_step
-from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, reached, start_agent
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, reached, start_agent, state
 from tests.agent.sites import EVERYWHERE, PERSON, Site
+from tests.agent.without_server import Promotions
 from tests.support.fake_gitea import FakeGitea, Request
 from tests.support.names import DEV, TEAM
 from tests.support.repository import APPLICATION
@@ -24,16 +25,16 @@ from tests.support.world import World
 
 LANDINGS = [
     *(("gitea", method) for method in ("merge", "squash", "rebase")),
-    *(pytest.param("github", method, marks=pytest.mark.of_hosts) for method in ("merge", "squash", "rebase")),
-    *(pytest.param("gitlab", method, marks=pytest.mark.of_hosts) for method in ("merge", "squash")),
-    *(pytest.param("gitlab-ff", method, marks=pytest.mark.of_hosts) for method in ("rebase", "squash")),
+    *(pytest.param("github", method, marks=pytest.mark.every_host) for method in ("merge", "squash", "rebase")),
+    *(pytest.param("gitlab", method, marks=pytest.mark.every_host) for method in ("merge", "squash")),
+    *(pytest.param("gitlab-ff", method, marks=pytest.mark.every_host) for method in ("rebase", "squash")),
 ]
 """Host, and how a person merges there."""
 
 
-@pytest.mark.parametrize(("site", "method"), LANDINGS, indirect=["site"])
+@EVERYWHERE
 @pytest.mark.virtual_time("an hour without an agent")
-async def test_a_reviewed_promotion_lands_by_whatever_method(world: World, site: Site, method: MergeMethod) -> None:
+async def test_a_reviewed_promotion_that_lands_without_an_agent_is_found(world: World, site: Site) -> None:
     agent = await start_agent(world)
     await deploy(world)
     await world.apply(git_secret(site))
@@ -50,7 +51,7 @@ async def test_a_reviewed_promotion_lands_by_whatever_method(world: World, site:
         await world.stop(agent)
         site.repository.commit({"README": "others went on"})
         merged_at = world.clock.now()
-        commit = site.merge(1, method)
+        commit = site.merge(1)
         await world.live(timedelta(hours=1))
         await start_agent(world)
         status = await reached(world, "Verified")
@@ -63,19 +64,38 @@ async def test_a_reviewed_promotion_lands_by_whatever_method(world: World, site:
     assert PASSWORD not in orjson.dumps(visible, default=str).decode()
 
 
+@pytest.mark.parametrize(("site", "method"), LANDINGS, indirect=["site"])
+async def test_a_reviewed_promotion_lands_by_whatever_method(
+    promotions: Promotions, site: Site, method: MergeMethod
+) -> None:
+    promotion = await promotions.proposed()
+    site.repository.commit({"README": "others went on"})
+    merged_at = promotions.clock.now()
+    commit = site.merge(1, method)
+    promotions.restart()
+    await promotion.pass_time(timedelta(hours=1))
+    await promotion.go_on()
+    status = promotion.status
+    assert promotion.landed
+    assert status.commit == commit
+    assert site.repository.git("merge-base", "--is-ancestor", commit, "main") == ""
+    assert '"1.1.0"' in site.repository.read(f"environments/{DEV}/kustomization.yaml")
+    assert status.merged_at == status.promoted_at == merged_at
+    assert (status.outputs or {})["wait-for-merge"]["mergedBy"] == PERSON
+
+
 @EVERYWHERE
-async def test_a_pull_request_for_the_record_is_merged_by_the_method_of_the_pipeline(world: World, site: Site) -> None:
-    await start_agent(world)
-    await deploy(world)
-    await world.apply(git_secret(site))
+async def test_a_pull_request_for_the_record_is_merged_by_the_method_of_the_pipeline(
+    promotions: Promotions, site: Site
+) -> None:
     before = site.repository.head()
-    await create(world, hosted_step(site, approval="auto", pr=True, git={"mergeMethod": "squash"}))
-    status = await reached(world, "Verified")
+    promotion = promotions.begin(approval="auto", pr=True, git={"mergeMethod": "squash"})
+    await promotion.until(lambda: promotion.landed)
     assert [pull.state for pull in site.proposals().values()] == ["merged"]
+    commit = promotion.status.commit or ""
     # One commit with one parent: neither a merge commit nor that of the branch.
-    assert site.repository.git("show", "-s", "--format=%P", status["commit"]) == before
-    assert site.repository.git("merge-base", "--is-ancestor", status["commit"], "main") == ""
-    assert site.repository.branches() == ["main"]
+    assert site.repository.git("show", "-s", "--format=%P", commit) == before
+    assert site.repository.git("merge-base", "--is-ancestor", commit, "main") == ""
 
 
 async def test_a_secret_goes_to_no_host_that_it_does_not_name(world: World, gitea: FakeGitea) -> None:
@@ -98,27 +118,7 @@ async def test_a_host_without_a_credential_says_what_to_name(world: World, gitea
 
 
 @pytest.mark.virtual_time("lives through the back-off")
-async def test_a_host_that_is_down_is_asked_again_with_the_last_error_in_sight(world: World, gitea: FakeGitea) -> None:
-    down = [True]
-    gitea.outage = lambda request: (502, {"message": "bad gateway"}) if down[0] and request.method == "POST" else None
-    await start_agent(world)
-    await world.apply(git_secret(gitea))
-    await create(world, hosted_step(gitea))
-
-    async def retries() -> bool:
-        step = await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}")
-        return bool((step.get("status") or {}).get("retry", {}).get("attempts", 0) >= 2)
-
-    await world.until(retries)
-    step = await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}")
-    assert "502" in step["status"]["retry"]["lastError"]
-    down[0] = False
-    await reached(world, "WaitingForMerge")
-    assert len(gitea.pulls) == 1
-
-
-@pytest.mark.virtual_time("lives through the back-off")
-async def test_an_answer_that_no_table_knows_is_tried_three_times_whatever_was_before_it(
+async def test_a_host_that_is_down_is_asked_again_and_an_answer_that_no_table_knows_is_met_three_times(
     world: World, gitea: FakeGitea
 ) -> None:
     answers = [502, 502, 502, 502, 418, 502, 418, 418]
@@ -130,6 +130,12 @@ async def test_an_answer_that_no_table_knows_is_tried_three_times_whatever_was_b
     await start_agent(world)
     await world.apply(git_secret(gitea))
     await create(world, hosted_step(gitea))
+
+    async def retries() -> bool:
+        return bool((await state(world)).get("retry", {}).get("attempts", 0) >= 2)
+
+    await world.until(retries)
+    assert "502" in (await state(world))["retry"]["lastError"]
     status = await reached(world, "Failed")
     assert "418" in status["message"]
     assert answers == []

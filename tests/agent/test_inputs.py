@@ -56,12 +56,8 @@ async def test_files_of_another_repository_are_copied_in_the_commit_of_the_promo
     assert platform.git("for-each-ref") == before
 
 
-@pytest.mark.parametrize(
-    ("ref", "expected"),
-    [({"branch": "next"}, "two"), ({"tag": "v1"}, "one"), ({"tag": "light"}, "one"), ({"commit": "first"}, "one")],
-)
 async def test_a_branch_a_tag_and_a_commit_are_what_they_name(
-    world: World, repository: GitRepository, platform: GitRepository, ref: dict[str, str], expected: str
+    world: World, repository: GitRepository, platform: GitRepository
 ) -> None:
     first = platform.head()
     platform.git("tag", "-a", "v1", "-m", "one", first)
@@ -69,10 +65,17 @@ async def test_a_branch_a_tag_and_a_commit_are_what_they_name(
     platform.git("branch", "next", "main")
     platform.commit({"bases/web/service.yaml": "kind: Service\nmetadata: {name: two}\n"}, branch="next")
     platform.commit({"bases/web/service.yaml": "kind: Service\nmetadata: {name: three}\n"})
-    if "commit" in ref:
-        ref = {"commit": first}
-    await promoted(world, with_inputs(repository, opening(platform, **ref), copying()))
-    assert f"name: {expected}" in repository.read(f"{HERE}/base/service.yaml")
+    refs = {
+        "branch": ({"branch": "next"}, "two"),
+        "tag": ({"tag": "v1"}, "one"),
+        "light": ({"tag": "light"}, "one"),
+        "commit": ({"commit": first}, "one"),
+    }
+    opened = [opening(platform, name=name, **ref) for name, (ref, _) in refs.items()]
+    copied = [copying(name=name, to=name) for name in refs]
+    await promoted(world, with_inputs(repository, *opened, *copied))
+    for name, (_, expected) in refs.items():
+        assert f"name: {expected}" in repository.read(f"{HERE}/{name}/service.yaml")
 
 
 async def test_another_branch_of_the_own_repository_is_an_input(world: World, repository: GitRepository) -> None:
@@ -203,7 +206,7 @@ async def test_a_chart_that_an_input_does_not_have_is_named_with_it(
         ({"url": "file:///nowhere/x"}, "git-clone: input platform: there is no repository at /nowhere/x"),
     ],
 )
-async def test_what_is_not_there_is_named_with_the_input(
+async def test_missing_input_is_named(
     world: World, repository: GitRepository, platform: GitRepository, step: JsonObject, said: str
 ) -> None:
     before = repository.head()

@@ -7,18 +7,9 @@ from datetime import timedelta
 import pytest
 
 from tests.agent.hosted import git_secret, hosted_step
-from tests.agent.promotion_steps import (
-    close_gate,
-    create,
-    deploy,
-    is_held,
-    open_gate,
-    put_gate,
-    reached,
-    start_agent,
-    state,
-)
+from tests.agent.promotion_steps import create, deploy, reached, start_agent, state
 from tests.agent.sites import GitHubSite
+from tests.agent.without_server import HostedPromotion, Promotions
 from tests.support.names import DEV
 from tests.support.world import World
 
@@ -29,18 +20,15 @@ pytestmark = [
 ]
 
 QUEUE = "github-merge-queue[bot]"
-GATE = f"my-app-1-{DEV}-soak"
 
 
 async def queued(world: World, site: GitHubSite) -> None:
-    """Have a promotion with an open gate in the queue of its branch."""
+    """Have a promotion in the queue of its branch."""
     site.project.queues.add("main")
     await start_agent(world)
     await deploy(world)
     await world.apply(git_secret(site))
-    await put_gate(world, GATE)
-    await open_gate(world, GATE)
-    await create(world, hosted_step(site, approval="auto", pr=True, requiredGates=[GATE]))
+    await create(world, hosted_step(site, approval="auto", pr=True))
 
     async def waits() -> bool:
         return "in the merge queue of main" in ((await state(world)).get("message") or "")
@@ -69,59 +57,65 @@ async def test_a_queue_is_entered_once_and_its_merge_is_the_promotion(world: Wor
     assert enqueued(site) == 1
 
 
-async def test_a_queue_that_lets_go_is_entered_again(world: World, site: GitHubSite) -> None:
-    await queued(world, site)
+async def in_queue(promotions: Promotions, site: GitHubSite) -> HostedPromotion:
+    """Have the promotion without an API server in the queue of its branch."""
+    site.project.queues.add("main")
+    promotion = promotions.begin(approval="auto", pr=True)
+    promotion.answer()
+    await promotion.until(lambda: "in the merge queue of main" in promotion.message)
+    return promotion
+
+
+async def test_a_queue_that_lets_go_is_entered_again(promotions: Promotions, site: GitHubSite) -> None:
+    promotion = await in_queue(promotions, site)
     site.project.pulls[1].queued = False
-    await world.until(lambda: site.project.pulls[1].queued)
+    await promotion.until(lambda: site.project.pulls[1].queued)
     assert enqueued(site) == 2
     site.project.merge(1, "merge", by=QUEUE)
-    await reached(world, "Verified")
+    await promotion.until(lambda: promotion.landed)
 
 
-async def test_a_merge_of_the_queue_while_a_gate_is_closed_is_flagged(world: World, site: GitHubSite) -> None:
-    await queued(world, site)
-    await close_gate(world, GATE, reason="error rate 5%")
-    await world.settle()
+async def test_a_merge_of_the_queue_while_a_gate_is_closed_is_flagged(promotions: Promotions, site: GitHubSite) -> None:
+    promotion = await in_queue(promotions, site)
+    promotion.answer(closed="error rate 5%")
+    await promotion.look()
     assert site.status(1, "kardinal") == ("pending", "held by gate soak: error rate 5%")
     site.project.merge(1, "merge", by=QUEUE)
-    status = await reached(world, "HealthChecking")
-    assert "MergedOutOfBand" in [one["type"] for one in status["conditions"]]
-    await world.live(timedelta(minutes=30))
-    assert (await state(world))["state"] == "HealthChecking"
-    await open_gate(world, GATE)
-    await reached(world, "Verified")
+    await promotion.go_on()
+    assert promotion.landed
+    assert promotion.condition("MergedOutOfBand") is not None
 
 
 async def test_one_that_was_taken_out_of_the_queue_waits_for_a_person_until_its_head_changes(
-    world: World, site: GitHubSite
+    promotions: Promotions, site: GitHubSite
 ) -> None:
-    await queued(world, site)
-    await world.live(timedelta(minutes=1))
+    promotion = await in_queue(promotions, site)
+    await promotion.pass_time(timedelta(minutes=1))
     site.project.dequeue(1, reason="failed_checks", by=QUEUE)
-    await world.until(lambda: is_held(world))
-    assert "taken out of the merge queue of main" in (await state(world))["message"]
-    assert "failed_checks" in (await state(world))["message"]
-    await world.live(timedelta(minutes=30))
+    await promotion.until(lambda: promotion.held == ("True", "Blocked"))
+    assert "taken out of the merge queue of main" in promotion.message
+    assert "failed_checks" in promotion.message
+    for _ in range(6):
+        await promotion.pass_time(timedelta(minutes=5))
+        await promotion.look()
     assert enqueued(site) == 1
     overlay = f"environments/{DEV}/kustomization.yaml"
     site.repository.commit({overlay: f"{site.repository.read(overlay)}# others\n"})
-    await world.until(lambda: site.project.pulls[1].queued)
+    await promotion.until(lambda: site.project.pulls[1].queued)
     assert enqueued(site) == 2
     site.project.merge(1, "merge", by=QUEUE)
-    await reached(world, "Verified")
+    await promotion.until(lambda: promotion.landed)
 
 
-async def test_one_that_a_person_puts_back_into_the_queue_is_held_no_more(world: World, site: GitHubSite) -> None:
-    await queued(world, site)
-    await world.live(timedelta(minutes=1))
+async def test_one_that_a_person_puts_back_into_the_queue_is_held_no_more(
+    promotions: Promotions, site: GitHubSite
+) -> None:
+    promotion = await in_queue(promotions, site)
+    await promotion.pass_time(timedelta(minutes=1))
     site.project.dequeue(1, reason="manual", by="alice")
-    await world.until(lambda: is_held(world))
+    await promotion.until(lambda: promotion.held == ("True", "Blocked"))
     site.project.pulls[1].queued = True
-
-    async def goes_on() -> bool:
-        return not await is_held(world)
-
-    await world.until(goes_on)
+    await promotion.until(lambda: promotion.held[0] == "False")
     assert enqueued(site) == 1
     site.project.merge(1, "merge", by=QUEUE)
-    await reached(world, "Verified")
+    await promotion.until(lambda: promotion.landed)

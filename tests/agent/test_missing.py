@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
 from tests.agent.sites import Site

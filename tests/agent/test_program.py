@@ -14,10 +14,12 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
-from kardinal.api import PROMOTION_STEP, names
 from kardinal.kube import Client, load_connection
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import PROMOTION_STEP
 from kardinal_agent.main import main
-from kardinal_agent.program import Agent, AgentOptions
+from kardinal_agent.options import AgentOptions
+from kardinal_agent.program import Agent
 from kardinal_local.plane import Authority, LocalPlane
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent
 from tests.support.names import DEV, STAGING, TEAM

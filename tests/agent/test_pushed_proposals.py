@@ -3,44 +3,29 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from tests.agent.hosted import git_secret, hosted_step
-from tests.agent.promotion_steps import (
-    close_gate,
-    create,
-    deploy,
-    open_gate,
-    put_gate,
-    reached,
-    start_agent,
-    state,
-    wake,
-)
-from tests.agent.sites import EVERYWHERE, Site
-from tests.support.fake_gitea import FakeGitea
-from tests.support.names import DEV
+from tests.agent.promotion_steps import create, deploy, reached, start_agent, wake
+from tests.agent.sites import EVERYWHERE, GiteaSite, Site
+from tests.agent.without_server import HostedPromotion, Promotions
 from tests.support.world import World
 
-GATE = f"my-app-1-{DEV}-soak"
 
-pytestmark = pytest.mark.virtual_time("seconds that a host has to show a merge")
+def branch_of(promotion: HostedPromotion) -> str:
+    assert promotion.status.pull_request is not None
+    return promotion.status.pull_request.branch
 
 
-async def waiting(world: World, site: Site, **spec: Any) -> str:
-    """Have a promotion wait for a person; return the branch of its proposal."""
+@pytest.mark.virtual_time("seconds that a host has to show a merge")
+@EVERYWHERE
+async def test_a_push_of_the_proposed_commit_lands_the_promotion(world: World, site: Site) -> None:
     await start_agent(world)
     await deploy(world)
     await world.apply(git_secret(site))
-    await create(world, hosted_step(site, **spec))
-    return str((await reached(world, "WaitingForMerge"))["pullRequest"]["branch"])
-
-
-@EVERYWHERE
-async def test_a_push_of_the_proposed_commit_lands_the_promotion(world: World, site: Site) -> None:
-    branch = await waiting(world, site)
+    await create(world, hosted_step(site))
+    branch = (await reached(world, "WaitingForMerge"))["pullRequest"]["branch"]
     commit = site.repository.head(branch)
     site.repository.git("update-ref", "refs/heads/main", commit)
     await wake(world)
@@ -53,59 +38,54 @@ async def test_a_push_of_the_proposed_commit_lands_the_promotion(world: World, s
     assert site.repository.branches() == ["main"]
 
 
-async def test_a_commit_that_was_applied_anew_lands_it_as_well(world: World, site: Site) -> None:
-    branch = await waiting(world, site)
+async def test_a_commit_that_was_applied_anew_lands_it_as_well(promotions: Promotions, site: Site) -> None:
+    promotion = await promotions.proposed()
+    branch = branch_of(promotion)
     git = site.repository.git
     base = site.repository.commit({"README.md": "others went on\n"})
     tree = git("merge-tree", "--write-tree", base, branch).splitlines()[0]
     applied = git("commit-tree", tree, "-p", base, stdin=git("log", "-1", "--format=%B", branch))
     git("update-ref", "refs/heads/main", applied)
     site.repository.commit({"README.md": "and on\n"})
-    await wake(world)
-    assert (await reached(world, "Verified", within=timedelta(minutes=1)))["commit"] == applied
+    await promotion.until(lambda: promotion.landed)
+    assert promotion.status.commit == applied
 
 
 async def test_a_pull_request_that_was_closed_with_its_commit_on_the_base_is_landed(
-    world: World, gitea: FakeGitea
+    promotions: Promotions, site: Site
 ) -> None:
-    await start_agent(world)
-    await deploy(world)
-    await world.apply(git_secret(gitea))
-    await create(world, hosted_step(gitea))
-    branch = (await reached(world, "WaitingForMerge"))["pullRequest"]["branch"]
-    gitea.repository.git("update-ref", "refs/heads/main", branch)
-    gitea.close(1)
-    await wake(world)
-    status = await reached(world, "Verified", within=timedelta(minutes=1))
-    assert status["commit"] == gitea.repository.head()
+    promotion = await promotions.proposed()
+    site.repository.git("update-ref", "refs/heads/main", branch_of(promotion))
+    site.close(1)
+    await promotion.go_on()
+    assert promotion.landed
+    assert promotion.status.commit == site.repository.head()
 
 
-async def test_a_push_while_a_gate_is_closed_is_flagged(world: World, site: Site) -> None:
-    await put_gate(world, GATE)
-    await open_gate(world, GATE)
-    branch = await waiting(world, site, requiredGates=[GATE])
-    await close_gate(world, GATE, reason="error rate 5%")
-    await world.settle()
-    site.repository.git("update-ref", "refs/heads/main", branch)
-    await wake(world)
-    status = await reached(world, "HealthChecking", within=timedelta(minutes=1))
-    flagged = next(one for one in status["conditions"] if one["type"] == "MergedOutOfBand")
-    assert "error rate 5%" in flagged["message"]
-    assert "pushed to main" in flagged["message"]
+async def test_a_push_while_a_gate_is_closed_is_flagged(promotions: Promotions, site: Site) -> None:
+    promotion = await promotions.proposed()
+    promotion.answer(closed="error rate 5%")
+    site.repository.git("update-ref", "refs/heads/main", branch_of(promotion))
+    await promotion.until(lambda: promotion.landed)
+    flagged = promotion.condition("MergedOutOfBand")
+    assert flagged is not None
+    assert "error rate 5%" in flagged.message
+    assert "pushed to main" in flagged.message
+    assert promotion.announced[-1] == "MergedOutOfBand"
 
 
-async def test_a_merge_that_the_host_shows_a_moment_later_is_a_merge(world: World, gitea: FakeGitea) -> None:
-    await start_agent(world)
-    await deploy(world)
-    await world.apply(git_secret(gitea))
-    await create(world, hosted_step(gitea))
-    await reached(world, "WaitingForMerge")
+async def test_a_merge_that_the_host_shows_a_moment_later_is_a_merge(promotions: Promotions, site: GiteaSite) -> None:
+    promotion = await promotions.proposed()
+    gitea = site.fake
     before = gitea.shown(gitea.pulls[1])
     landed = gitea.merge(1, method="rebase")
     gitea.outage = lambda request: (200, before) if (request.method, request.path) == ("GET", "/pulls/1") else None
-    await wake(world)
-    assert (await state(world))["state"] == "WaitingForMerge"
+    written = len(site.written())
+    await promotion.go_on()
+    assert promotion.waits
+    assert promotion.message.endswith("is shown as merged")
+    assert len(site.written()) == written
     gitea.outage = lambda request: None
-    status = await reached(world, "Verified", within=timedelta(minutes=1))
-    assert status["commit"] == landed
-    assert status["evidence"]["approvedBy"] == ["alice"]
+    await promotion.until(lambda: promotion.landed)
+    assert promotion.status.commit == landed
+    assert (promotion.status.outputs or {})["wait-for-merge"]["mergedBy"] == "alice"

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import structlog
 
-from kardinal.api import PIPELINE, PROMOTION_STEP, names
-from kardinal.git.isolation import Walls
 from kardinal.objects import JsonObject
+from kardinal.objects.secret_purposes import ANNOTATION_HOSTS, CREDENTIALS_GIT, LABEL_CREDENTIALS
+from kardinal.processes.isolation import Walls
+from kardinal.promotion.kinds import PIPELINE, PROMOTION_STEP
 from tests.agent.inputs import copying, platform_repository
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent
 from tests.support.names import DEV, PROD, STAGING, TEAM
@@ -39,8 +40,8 @@ def secret(server: SmartServer) -> JsonObject:
         "metadata": {
             "name": "git",
             "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: server.url.removeprefix("https://")},
+            "labels": {LABEL_CREDENTIALS: CREDENTIALS_GIT},
+            "annotations": {ANNOTATION_HOSTS: server.url.removeprefix("https://")},
         },
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()},
     }
@@ -66,7 +67,8 @@ async def test_a_repository_with_every_path_is_ready_and_left_alone(world: World
     agent = await start_agent(world)
     await world.apply(pipeline(repository))
     assert await judged(world, "True") == "the repository answers, may be written to, and has every path"
-    writes, fetches = world.audit.count(), agent.repositories.fetches
+    writes = world.audit.count()
+    fetches = agent.repositories.fetches
     await world.idle(timedelta(hours=1))
     assert (world.audit.count(), agent.repositories.fetches) == (writes, fetches)
 
@@ -112,6 +114,22 @@ async def test_a_repository_that_may_not_be_written_to_is_not_ready_until_it_may
     repository.git("config", "http.receivepack", "true")
     assert await judged(world, "True")
     assert repository.head() == head
+
+
+@pytest.mark.virtual_time("lives through the back-off")
+async def test_a_remote_repository_is_not_ready_where_there_is_no_git(
+    world: World, repository: GitRepository, server: SmartServer, tmp_path: Path
+) -> None:
+    repository.git("config", "http.receivepack", "true")
+    await start_agent(world)
+    git = {"url": f"{server.url}/gitops.git", "provider": "git", "secretRef": {"name": "git"}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(tmp_path))
+        await world.apply(secret(server), pipeline(repository, environments=[DEV], git=git))
+        message = await judged(world, "False", reason="ProgramMissing")
+        assert "git.url: this machine has no git program in version 2.39 or newer" in message
+        assert "Install git where this program runs" in message
+    assert await judged(world, "True")
 
 
 async def test_a_promotion_that_is_tried_again_has_the_repository_looked_at_again(
@@ -163,7 +181,8 @@ async def test_an_input_is_asked_for_its_ref(
 ) -> None:
     platform = platform_repository(tmp_path)
     await start_agent(world)
-    (kind, name), url = next(iter(ref.items())), {"url": platform.url}
+    (kind, name) = next(iter(ref.items()))
+    url = {"url": platform.url}
     later = with_input(PROD, url | {"tag": "v${bundle.version}"})
     await world.apply(pipeline(repository, environments=[with_input(DEV, url | ref), later]))
     assert await judged(world, "False") == f"input platform: {platform.url} has no {kind} {name}. " + (
@@ -223,7 +242,7 @@ async def test_a_pipeline_that_renders_is_told_what_is_missing_to_isolate_it(
     world: World, repository: GitRepository, monkeypatch: pytest.MonkeyPatch, required: bool
 ) -> None:
     missing = "renderers are not isolated: Landlock cannot be had (Operation not permitted)"
-    monkeypatch.setattr("kardinal.git.rendering.find_walls", lambda: Walls(landlock="Operation not permitted"))
+    monkeypatch.setattr("kardinal.rendering.programs.find_walls", lambda: Walls(landlock="Operation not permitted"))
     with structlog.testing.capture_logs() as logs:
         await start_agent(world, require_renderer_isolation=required)
         await world.apply(pipeline(repository, environments=[environment(DEV, steps=RENDERED)]))
@@ -241,7 +260,7 @@ async def test_a_pipeline_that_renders_is_told_what_is_missing_to_isolate_it(
 async def test_a_pipeline_that_renders_nothing_is_told_nothing_of_renderers(
     world: World, repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kardinal.git.rendering.find_walls", lambda: Walls(landlock="Operation not permitted"))
+    monkeypatch.setattr("kardinal.rendering.programs.find_walls", lambda: Walls(landlock="Operation not permitted"))
     await start_agent(world, require_renderer_isolation=True)
     await world.apply(pipeline(repository))
     assert await judged(world, "True") == "the repository answers, may be written to, and has every path"

@@ -23,7 +23,9 @@ PLACES = [f"{moment} {move}" for move in MOVES for moment in ("before", "after")
 
 def end_at(move: int, crash: Crash, *, after: bool, repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the process die at a move of a reference, before or after it; a dead one moves none."""
-    loop, real, seen = asyncio.get_running_loop(), LockFile.replace, 0
+    loop = asyncio.get_running_loop()
+    real = LockFile.replace
+    seen = 0
 
     def replace(lock: LockFile, content: bytes) -> None:
         nonlocal seen
@@ -51,7 +53,7 @@ def silent_death(logged_bugs: list[str]) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_what_was_moved_is_found(
+async def test_moved_step_finds_its_objects(
     world: World,
     repository: GitRepository,
     reviewer: PullRequests,

@@ -12,9 +12,9 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
-from kardinal.api import PROMOTION_STEP, names
-from kardinal.git.program import find_git
 from kardinal.objects import JsonObject
+from kardinal.objects.secret_purposes import ANNOTATION_HOSTS, CREDENTIALS_GIT, LABEL_CREDENTIALS
+from kardinal.promotion.kinds import PROMOTION_STEP
 from tests.agent.promotion_steps import (
     BUNDLE_NAME,
     create,
@@ -48,8 +48,8 @@ def secret(host: str, **data: str) -> JsonObject:
         "metadata": {
             "name": "git",
             "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: host},
+            "labels": {LABEL_CREDENTIALS: CREDENTIALS_GIT},
+            "annotations": {ANNOTATION_HOSTS: host},
         },
         "type": "Opaque",
         "data": encoded,
@@ -62,15 +62,10 @@ def remote_step(server: SmartServer) -> JsonObject:
     return made
 
 
-@pytest.mark.parametrize(
-    "data", [{"username": USER, "password": PASSWORD}, {"username": USER, "token": f"{PASSWORD}\n"}]
-)
-async def test_a_promotion_lands_over_https(
-    world: World, repository: GitRepository, server: SmartServer, data: dict[str, str]
-) -> None:
+async def test_a_promotion_lands_over_https(world: World, repository: GitRepository, server: SmartServer) -> None:
     agent = await start_agent(world)
     await deploy(world)
-    await world.apply(secret(server.url.removeprefix("https://"), **data))
+    await world.apply(secret(server.url.removeprefix("https://"), username=USER, token=f"{PASSWORD}\n"))
     with capture_logs() as lines:
         await create(world, remote_step(server))
         await reached(world, "Verified")
@@ -119,7 +114,7 @@ async def test_a_stalled_server_is_named_in_the_status_and_delays_no_other_promo
         return False
 
     server.trouble = stall
-    monkeypatch.setattr("kardinal_agent.execution.attempt.STEP_DEADLINE", 1.0)
+    monkeypatch.setattr("kardinal_agent.execution.effects.STEP_DEADLINE", 1.0)
     await start_agent(world)
     await world.apply(secret(server.url.removeprefix("https://"), username=USER, password=PASSWORD))
     await deploy(world, STAGING)
@@ -139,7 +134,7 @@ async def test_a_stalled_server_is_named_in_the_status_and_delays_no_other_promo
     assert len(repository.promotions(DEV)) == 1
 
 
-@pytest.mark.skipif(find_sshd() is None or find_git() is None, reason="needs sshd (Debian: openssh-server) and git")
+@pytest.mark.skipif(find_sshd() is None, reason="needs sshd (Debian: openssh-server)")
 async def test_a_promotion_lands_over_ssh_with_the_key_of_its_secret(
     world: World, repository: GitRepository, tmp_path: Path
 ) -> None:
@@ -159,7 +154,6 @@ async def test_a_promotion_lands_over_ssh_with_the_key_of_its_secret(
     assert key.private.splitlines()[2] not in orjson.dumps(visible, default=str).decode()
 
 
-@pytest.mark.skipif(find_git() is None, reason="libgit2 trusts the authorities of the machine alone")
 async def test_a_secret_brings_the_authority_of_its_host(
     world: World, repository: GitRepository, tmp_path: Path
 ) -> None:

@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from kardinal.api import PromotionStep
 from kardinal.git import GitRunner, Repositories
 from kardinal.git.secret_hosts import host_allowed, refused_host
 from kardinal.git.shares import Shares
-from kardinal.kube import Access, Client, Connection
+from kardinal.kube import Client, ClusterAccess, Connection
+from kardinal.promotion.api import PromotionStep
 from kardinal.scm.http import HostSessions
 from kardinal_agent.errors import classified
-from kardinal_agent.kept_secrets import KeptSecrets
 from kardinal_agent.remotes import RemoteRules, Remotes
-from kardinal_agent.secret_versions import SecretVersions
+from kardinal_agent.secret_memory import KeptSecrets, SecretVersions
 from tests.agent.promotion_steps import promotion_step
 from tests.support.clock import VirtualClock
 from tests.support.names import TEAM
@@ -39,7 +38,7 @@ async def own_cluster() -> AsyncIterator[Client]:
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     host, port = runner.addresses[0][:2]
-    async with Client(Connection(Access(f"http://{host}:{port}")), user_agent="test") as client:
+    async with Client(Connection(ClusterAccess(f"http://{host}:{port}")), user_agent="test") as client:
         yield client
     await runner.cleanup()
 

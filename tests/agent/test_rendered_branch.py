@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kardinal.api import PROMOTION_STEP, names
 from kardinal.objects import JsonObject
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import PROMOTION_STEP
 from tests.agent.config_bundles import config_bundle, config_repository
 from tests.agent.promotion_steps import deploy
 from tests.support.names import DEV, STAGING
@@ -64,7 +65,8 @@ async def test_bundles_are_rendered_from_the_source_to_the_branches_of_two_envir
     update = {"config": {"repository": source.url}}
     git = {"url": repository.url, "provider": "local", "layout": "branch"}
     environments = [environment(DEV, update=update), environment(STAGING, branch="deploy/staging", update=update)]
-    first, branches = repository.head(), (f"env/{DEV}", "deploy/staging")
+    first = repository.head()
+    branches = (f"env/{DEV}", "deploy/staging")
     await start_controller(world)
     for name in (DEV, STAGING):
         await deploy(world, name)

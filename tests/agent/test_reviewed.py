@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
-from kardinal.api.names import branch_name
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import format_time
+from kardinal.promotion.api.names import branch_name
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
 from kardinal.scm import PullRequests
 from tests.agent.promotion_steps import (
     BUNDLE_NAME,
@@ -68,7 +68,8 @@ async def test_the_body_shows_what_the_cluster_knows(
     await open_gate(world, GATE)
     await world.apply(bundle(BUNDLE_NAME))
     verified = world.clock.now() - timedelta(minutes=45)
-    staging = {"state": "Verified", "verifiedAt": format_time(verified)}
+    moment = format_time(verified)
+    staging = {"state": "Verified", "verifiedAt": moment, "healthy": True, "healthySince": moment}
     known = {"status": {"environments": {STAGING: staging}}}
     await world.client.patch(BUNDLE, BUNDLE_NAME, TEAM, known, kind=PatchType.MERGE, subresource="status")
     await put(world, reviewed(repository, requiredGates=[GATE]))

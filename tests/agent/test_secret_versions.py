@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kardinal.objects import Key
-from kardinal_agent.secret_versions import SecretVersions
+from kardinal_agent.secret_memory import SecretVersions
 
 
 def version(text: str) -> dict[str, Any]:
@@ -13,9 +13,11 @@ def version(text: str) -> dict[str, Any]:
 
 
 def test_a_change_is_told_once_and_a_first_reading_is_none() -> None:
-    versions, told = SecretVersions(), list[Key]()
+    versions = SecretVersions()
+    told = list[Key]()
     versions.subscribe(told.append)
-    one, other = Key("team", "one"), Key("team", "other")
+    one = Key("team", "one")
+    other = Key("team", "other")
     for key, text in ((one, "1"), (other, "1"), (one, "1"), (one, "2"), (one, "2"), (other, "1")):
         versions.note(key, version(text))
     assert told == [one]
@@ -23,7 +25,8 @@ def test_a_change_is_told_once_and_a_first_reading_is_none() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    versions, told = SecretVersions(), list[Key]()
+    versions = SecretVersions()
+    told = list[Key]()
     versions.subscribe(told.append)
     for number in range(10_000):
         versions.note(Key("team", str(number)), version("1"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.steps.builtin import BUILTIN_STEPS
-from kardinal.steps.declaration import StepDeclaration
+from kardinal.promotion.steps.builtin import BUILTIN_STEPS
+from kardinal.promotion.steps.declaration import StepDeclaration
 from kardinal_agent.errors import ConfigurationError
 from kardinal_agent.steps import effects
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kardinal.api import PROMOTION_STEP, names
 from kardinal.objects import JsonObject
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import PROMOTION_STEP
 from kardinal.scm import PullRequests
 from tests.agent.promotion_steps import deploy
-from tests.support.names import DEV
+from tests.support.names import DEV, PROD, STAGING
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.programs import start_controller
 from tests.support.repository import IMAGE, GitRepository
@@ -33,24 +34,14 @@ async def promote(world: World, repository: GitRepository, *states: str, **field
     return await reached(world, *states)
 
 
-async def reached(world: World, *states: str) -> JsonObject:
+async def reached(world: World, *states: str, in_: str = DEV) -> JsonObject:
     step = await world.wait_for(
         PROMOTION_STEP,
-        names.step_name(BUNDLE, DEV),
+        names.step_name(BUNDLE, in_),
         lambda step: (step.get("status") or {}).get("state") in states,
     )
     status: JsonObject = step["status"]
     return status
-
-
-async def test_a_values_file_takes_the_image(world: World, repository: GitRepository) -> None:
-    repository.commit({f"{DIRECTORY}/values.yaml": VALUES})
-    status = await promote(world, repository, "Verified", "Failed", update={"strategy": "helm"})
-    assert status["state"] == "Verified", status["message"]
-    assert [step["uses"] for step in status["steps"]][1] == "helm-set-image"
-    (commit,) = repository.promotions(DEV)
-    assert repository.git("diff", "--name-only", f"{commit.sha}~", commit.sha) == f"{DIRECTORY}/values.yaml"
-    assert repository.read(f"{DIRECTORY}/values.yaml") == VALUES.replace("1.0.0", "1.1.0")
 
 
 async def test_values_of_a_chart_are_proposed_with_the_images_that_change(
@@ -69,14 +60,55 @@ async def test_values_of_a_chart_are_proposed_with_the_images_that_change(
     assert repository.read(f"{DIRECTORY}/chart/prod.yaml") == text.replace("1.0.0", "1.1.0")
 
 
-async def test_a_literal_in_any_text_takes_the_version(world: World, repository: GitRepository) -> None:
+async def test_environments_of_one_pipeline_take_the_image_by_edits_of_their_own(
+    world: World, repository: GitRepository
+) -> None:
+    """Values of a chart, a literal in any text, and a sequence of edits that is one commit."""
     text = f'image = "{IMAGE}:1.0.0"\nworker = "{IMAGE}-worker:1.0.0"\n'
-    repository.commit({f"{DIRECTORY}/main.tf": text})
-    update = {"strategy": "replace", "replace": {"files": ["main.tf"]}}
-    status = await promote(world, repository, "Verified", "Failed", update=update)
+    dev, staging, prod = (f"environments/{name}" for name in (DEV, STAGING, PROD))
+    repository.commit(
+        {
+            f"{dev}/values.yaml": VALUES,
+            f"{staging}/main.tf": text,
+            f"{prod}/template.yaml": VALUES,
+            f"{prod}/old.json": "{}",
+        }
+    )
+    edits: list[JsonObject] = [
+        {"uses": "copy", "config": {"from": "template.yaml", "to": "app/values.yaml"}},
+        {"uses": "helm-set-image", "config": {"file": "app/values.yaml"}},
+        {"uses": "yaml-update", "config": {"file": "app/values.yaml", "updates": [{"path": "replicas", "value": 3}]}},
+        {"uses": "delete", "config": {"paths": ["*.json"]}},
+    ]
+    around = [{"uses": "git-clone"}, *edits, *({"uses": uses} for uses in ("git-commit", "git-push", "health-check"))]
+    environments = [
+        environment(DEV, update={"strategy": "helm"}),
+        environment(STAGING, update={"strategy": "replace", "replace": {"files": ["main.tf"]}}),
+        environment(PROD, steps=around),
+    ]
+    await start_controller(world)
+    for name in (DEV, STAGING, PROD):
+        await deploy(world, name)
+    await world.apply(pipeline(repository, environments=environments), bundle(BUNDLE))
+
+    status = await reached(world, "Verified", "Failed")
     assert status["state"] == "Verified", status["message"]
-    expected = text.replace(f"{IMAGE}:1.0.0", f"{IMAGE}:1.1.0")
-    assert repository.read(f"{DIRECTORY}/main.tf") == expected
+    assert [step["uses"] for step in status["steps"]][1] == "helm-set-image"
+    (commit,) = repository.promotions(DEV)
+    assert repository.git("diff", "--name-only", f"{commit.sha}~", commit.sha) == f"{dev}/values.yaml"
+    assert repository.read(f"{dev}/values.yaml") == VALUES.replace("1.0.0", "1.1.0")
+
+    status = await reached(world, "Verified", "Failed", in_=STAGING)
+    assert status["state"] == "Verified", status["message"]
+    assert repository.read(f"{staging}/main.tf") == text.replace(f"{IMAGE}:1.0.0", f"{IMAGE}:1.1.0")
+
+    status = await reached(world, "Verified", "Failed", in_=PROD)
+    assert status["state"] == "Verified", status["message"]
+    (commit,) = repository.promotions(PROD)
+    changed = repository.git("diff", "--name-status", f"{commit.sha}~", commit.sha).split("\n")
+    assert changed == [f"A\t{prod}/app/values.yaml", f"D\t{prod}/old.json"]
+    expected = VALUES.replace("1.0.0", "1.1.0").replace("replicas: 2", "replicas: 3")
+    assert repository.read(f"{prod}/app/values.yaml") == expected
 
 
 async def test_an_image_that_is_not_there_ends_the_promotion_and_nothing_is_pushed(
@@ -144,21 +176,3 @@ async def test_a_chart_alone_is_proven_by_a_rollout_and_that_says_so(world: Worl
     assert "no image of the Bundle proves" in status["steps"][-1]["message"]
     (commit,) = repository.promotions(DEV)
     assert commit.subject == f"Promote my-app 2.0.0 to {DEV}"
-
-
-async def test_a_sequence_of_edits_is_one_commit(world: World, repository: GitRepository) -> None:
-    repository.commit({f"{DIRECTORY}/template.yaml": VALUES, f"{DIRECTORY}/old.json": "{}"})
-    edits: list[JsonObject] = [
-        {"uses": "copy", "config": {"from": "template.yaml", "to": "app/values.yaml"}},
-        {"uses": "helm-set-image", "config": {"file": "app/values.yaml"}},
-        {"uses": "yaml-update", "config": {"file": "app/values.yaml", "updates": [{"path": "replicas", "value": 3}]}},
-        {"uses": "delete", "config": {"paths": ["*.json"]}},
-    ]
-    around = [{"uses": "git-clone"}, *edits, *({"uses": uses} for uses in ("git-commit", "git-push", "health-check"))]
-    status = await promote(world, repository, "Verified", "Failed", steps=around)
-    assert status["state"] == "Verified", status["message"]
-    (commit,) = repository.promotions(DEV)
-    changed = repository.git("diff", "--name-status", f"{commit.sha}~", commit.sha).split("\n")
-    assert changed == [f"A\t{DIRECTORY}/app/values.yaml", f"D\t{DIRECTORY}/old.json"]
-    expected = VALUES.replace("1.0.0", "1.1.0").replace("replicas: 2", "replicas: 3")
-    assert repository.read(f"{DIRECTORY}/app/values.yaml") == expected

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kardinal.api import POLICY_GATE, names
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import POLICY_GATE
 from kardinal.scm import PullRequests
 from tests.agent.promotion_steps import (
     admit,
@@ -28,7 +29,7 @@ from tests.support.world import World
 AT_ONCE = timedelta(0)
 
 
-async def test_what_was_only_prepared_is_dropped(world: World, repository: GitRepository) -> None:
+async def test_prepared_change_is_dropped(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await freeze(world)
     await create(world, promotion_step(repository))
@@ -45,7 +46,7 @@ async def test_what_was_only_prepared_is_dropped(world: World, repository: GitRe
     assert repository.promotions(DEV) == []
 
 
-async def test_what_has_landed_goes_on_to_its_end(world: World, repository: GitRepository) -> None:
+async def test_landed_change_goes_on_to_its_end(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await create(world, promotion_step(repository))
     await reached(world, "HealthChecking")
@@ -55,7 +56,7 @@ async def test_what_has_landed_goes_on_to_its_end(world: World, repository: GitR
     await reached(world, "Verified")
 
 
-async def test_what_landed_and_is_not_in_the_status_goes_on_to_its_end(world: World, repository: GitRepository) -> None:
+async def test_landed_change_missing_in_the_status_goes_on_to_its_end(world: World, repository: GitRepository) -> None:
     crash = Crash(1, written=False)
     await start_crashing(world, crash)
     await create(world, promotion_step(repository))
@@ -67,7 +68,7 @@ async def test_what_landed_and_is_not_in_the_status_goes_on_to_its_end(world: Wo
     await reached(world, "Verified")
 
 
-async def test_what_was_about_to_land_and_did_not_is_dropped(world: World, repository: GitRepository) -> None:
+async def test_change_that_did_not_land_is_dropped(world: World, repository: GitRepository) -> None:
     crash = Crash(0, written=True)
     await start_crashing(world, crash)
     await create(world, promotion_step(repository))

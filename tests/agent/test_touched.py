@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.policy.binding import Place
+from kardinal.promotion.policy.binding import Place
 from kardinal_agent.hosts.included import Included
-from kardinal_agent.hosts.statuses import SINGLE_LIMIT, Subject, statuses_of
+from kardinal_agent.hosts.statuses import SINGLE_LIMIT, EnvironmentSubject, statuses_of
 from kardinal_agent.hosts.touched import touched
 
 
@@ -47,7 +47,8 @@ def test_an_environment_is_reached_in_its_directory_and_in_the_place_of_it(
 
 
 def test_any_file_reaches_an_environment_that_is_the_whole_branch_or_may_take_in_anything() -> None:
-    whole, open_ended = place(".", "prod", "env/prod"), place("apps/dev", "dev")
+    whole = place(".", "prod", "env/prod")
+    open_ended = place("apps/dev", "dev")
     places = {whole: Included(), open_ended: Included(unknown=True), place("apps/staging", "staging"): Included()}
     assert touched(places, ["anything"]) == [whole, open_ended]
     assert touched(places, []) == []
@@ -58,15 +59,17 @@ def test_files_that_are_not_known_reach_every_environment() -> None:
 
 
 def test_a_change_of_many_environments_has_one_status_for_all() -> None:
-    few = {Subject("my-app", f"env-{n}"): ("closed",) for n in range(SINGLE_LIMIT)}
+    few = {EnvironmentSubject("my-app", f"env-{n}"): ("closed",) for n in range(SINGLE_LIMIT)}
     assert len(statuses_of(few)) == SINGLE_LIMIT + 1
-    many = {**few, Subject("my-app", "one-more"): ()}
+    many = {**few, EnvironmentSubject("my-app", "one-more"): ()}
     (only,) = statuses_of(many)
     assert (only.context, only.state, only.description) == ("kardinal", "pending", "closed")
 
 
 def test_a_description_is_one_line_and_short_whatever_the_reason() -> None:
-    *_, status = statuses_of({Subject("my-app", "prod"): ("a\nb\r\n" * 100,)}, unknown="not all files are known")
+    *_, status = statuses_of(
+        {EnvironmentSubject("my-app", "prod"): ("a\nb\r\n" * 100,)}, unknown="not all files are known"
+    )
     assert "\n" not in status.description
     assert len(status.description) <= 140
     assert status.description.startswith("not all files are known; a b")

@@ -6,53 +6,19 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api.names import branch_name
+from kardinal.promotion.api.names import branch_name
 from tests.agent.hosted import git_secret, hosted_step
-from tests.agent.promotion_steps import (
-    BUNDLE_NAME,
-    close_gate,
-    create,
-    deploy,
-    is_held,
-    open_gate,
-    put_gate,
-    reached,
-    start_agent,
-    state,
-    wake,
-)
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, is_held, reached, start_agent, state
 from tests.agent.sites import EVERYWHERE, GiteaSite, GitHubSite, Site
+from tests.agent.without_server import HostedPromotion, Promotions
 from tests.support.fake_gitea import FakeGitea, Reply, Request
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
-GATE = f"my-app-1-{DEV}-soak"
-
-pytestmark = pytest.mark.virtual_time("waits for checks of a host")
-
 
 def others_go_on(repository: GitRepository, text: str = "others went on\n") -> None:
     repository.commit({"README.md": text})
-
-
-@EVERYWHERE
-async def test_a_proposal_that_is_left_behind_is_brought_up_to_date_and_merged(world: World, site: Site) -> None:
-    site.require_up_to_date()
-    await start_agent(world)
-    await deploy(world)
-    await world.apply(git_secret(site))
-    refused = [True]
-    hold_merges(site, refused)
-    await create(world, hosted_step(site, approval="auto", pr=True))
-    await reached(world, "WaitingForMerge")
-    others_go_on(site.repository)
-    refused[0] = False
-    status = await reached(world, "Verified")
-    assert len(site.asked("update")) == 1
-    assert site.repository.read("README.md") == "others went on\n"
-    assert site.repository.git("merge-base", "--is-ancestor", status["commit"], "main") == ""
-    assert "MergedOutOfBand" not in [one["type"] for one in status["conditions"]]
 
 
 def hold_merges(site: Site, refused: list[bool]) -> None:
@@ -68,8 +34,9 @@ def hold_merges(site: Site, refused: list[bool]) -> None:
         site.project.status = lambda one: "ci_must_pass" if refused[0] else status(one)  # type: ignore[attr-defined]
 
 
+@pytest.mark.virtual_time("waits for checks of a host")
 @EVERYWHERE
-async def test_update_branch_by_a_person_keeps_the_proposal_ours(world: World, site: Site) -> None:
+async def test_a_proposal_that_is_left_behind_is_brought_up_to_date_and_merged(world: World, site: Site) -> None:
     site.require_up_to_date()
     await start_agent(world)
     await deploy(world)
@@ -78,6 +45,7 @@ async def test_update_branch_by_a_person_keeps_the_proposal_ours(world: World, s
     hold_merges(site, refused)
     await create(world, hosted_step(site, approval="auto", pr=True))
     await reached(world, "WaitingForMerge")
+
     others_go_on(site.repository)
     site.update_branch(1)
     head = site.repository.head(branch_name(TEAM, BUNDLE_NAME, DEV))
@@ -87,36 +55,40 @@ async def test_update_branch_by_a_person_keeps_the_proposal_ours(world: World, s
 
     await world.until(seen)
     assert not await is_held(world)
-    refused[0] = False
-    await reached(world, "Verified")
     assert site.asked("update") == []
+
+    others_go_on(site.repository, "others went on again\n")
+    refused[0] = False
+    status = await reached(world, "Verified")
+    assert len(site.asked("update")) == 1
+    assert site.repository.read("README.md") == "others went on again\n"
+    assert site.repository.git("merge-base", "--is-ancestor", status["commit"], "main") == ""
+    assert "MergedOutOfBand" not in [one["type"] for one in status["conditions"]]
 
 
 @pytest.mark.parametrize("site", ["github", "gitlab"], indirect=True)
-@pytest.mark.of_hosts
 async def test_one_that_waits_for_a_person_is_brought_up_to_date_where_the_host_says_so(
-    world: World, site: Site
+    promotions: Promotions, site: Site
 ) -> None:
     site.require_up_to_date()
-    await start_agent(world)
-    await deploy(world)
-    await world.apply(git_secret(site))
-    await create(world, hosted_step(site))
-    await reached(world, "WaitingForMerge")
+    promotion = await promotions.proposed()
     others_go_on(site.repository)
-    await wake(world)
-    await world.until(lambda: len(site.asked("update")) == 1)
+    await promotion.until(lambda: site.asked("update"))
     branch = branch_name(TEAM, BUNDLE_NAME, DEV)
-    await world.live(timedelta(minutes=5, seconds=1))
+    await promotion.until(lambda: promotion.message.startswith("waits for "))
     assert site.repository.git("merge-base", "--is-ancestor", "main", branch) == ""
+    for _ in range(3):
+        await promotion.pass_time(timedelta(minutes=2))
+        await promotion.look()
     assert len(site.asked("update")) == 1
-    assert (await state(world))["message"].startswith("waits for ")
-    assert not await is_held(world)
+    assert promotion.message.startswith("waits for ")
+    assert promotion.held[0] != "True"
     site.merge(1)
-    await reached(world, "Verified", within=timedelta(minutes=6))
+    await promotion.go_on()
+    assert promotion.landed
 
 
-async def two(world: World, gitea: FakeGitea) -> None:
+async def two(promotions: Promotions, gitea: FakeGitea) -> list[HostedPromotion]:
     """Have two proposals whose checks have passed when `main` leaves both behind; an update begins them anew."""
     gitea.blocks_outdated = True
 
@@ -127,16 +99,13 @@ async def two(world: World, gitea: FakeGitea) -> None:
         return 405, {"message": "not ready to merge: Not all required status checks successful"}
 
     gitea.outage = checks
-    await start_agent(world)
-    for environment in (DEV, STAGING):
-        await deploy(world, environment)
-    await world.apply(git_secret(gitea))
-    for environment in (DEV, STAGING):
-        await create(world, hosted_step(gitea, environment=environment, approval="auto", pr=True))
-        await reached(world, "WaitingForMerge", environment)
+    found = [
+        await promotions.proposed(environment=environment, approval="auto", pr=True) for environment in (DEV, STAGING)
+    ]
     others_go_on(gitea.repository)
     for number in gitea.pulls:
         pass_checks(gitea, number)
+    return found
 
 
 def pass_checks(gitea: FakeGitea, number: int) -> None:
@@ -150,51 +119,58 @@ def updated(gitea: FakeGitea) -> list[int]:
 
 
 async def test_the_second_proposal_is_brought_up_to_date_after_the_merge_of_the_first(
-    world: World, gitea: FakeGitea
+    promotions: Promotions, site: GiteaSite
 ) -> None:
-    await two(world, gitea)
-    await world.live(timedelta(minutes=10))
-    (first,) = updated(gitea)
-    other = 3 - first
-    waiting = {1: DEV, 2: STAGING}[other]
-    assert "another one is brought up to date and merged first" in (await state(world, waiting))["message"]
-    pass_checks(gitea, first)
-    await world.live(timedelta(minutes=11))
-    assert gitea.pulls[first].merged_at is not None
-    assert updated(gitea) == [first, other]
-    pass_checks(gitea, other)
-    await world.live(timedelta(minutes=6))
-    assert gitea.pulls[other].merged_at is not None
-    assert updated(gitea) == [first, other]
+    gitea = site.fake
+    first, second = await two(promotions, gitea)
+    for _ in range(3):
+        for promotion in (first, second):
+            await promotion.pass_time(timedelta(minutes=2))
+            await promotion.look()
+    assert updated(gitea) == [1]
+    assert "another one is brought up to date and merged first" in second.message
+    pass_checks(gitea, 1)
+    await first.until(lambda: first.landed)
+    assert gitea.pulls[1].merged_at is not None
+    await second.until(lambda: updated(gitea) == [1, 2])
+    pass_checks(gitea, 2)
+    await second.until(lambda: second.landed)
+    assert gitea.pulls[2].merged_at is not None
+    assert updated(gitea) == [1, 2]
 
 
 async def test_a_proposal_whose_checks_never_pass_keeps_its_turn_for_half_an_hour(
-    world: World, gitea: FakeGitea
+    promotions: Promotions, site: GiteaSite
 ) -> None:
-    await two(world, gitea)
-    await world.live(timedelta(minutes=29))
-    (first,) = updated(gitea)
-    await world.live(timedelta(minutes=7))
-    assert updated(gitea) == [first, 3 - first]
+    gitea = site.fake
+    pair = await two(promotions, gitea)
+    for minutes in (0, 10, 19):
+        await promotions.clock.advance(timedelta(minutes=minutes))
+        for promotion in pair:
+            await promotion.look()
+        assert updated(gitea) == [1]
+    await promotions.clock.advance(timedelta(minutes=2))
+    for promotion in pair:
+        await promotion.look()
+    assert updated(gitea) == [1, 2]
 
 
-async def test_one_that_a_gate_holds_again_gives_its_turn_away(world: World, gitea: FakeGitea) -> None:
-    await put_gate(world, GATE)
-    await open_gate(world, GATE)
+async def test_one_that_a_gate_holds_again_gives_its_turn_away(promotions: Promotions, site: GiteaSite) -> None:
+    gitea = site.fake
     gitea.blocks_outdated = True
-    await start_agent(world)
-    await world.apply(git_secret(gitea))
     gitea.outage = lambda request: (
         (405, {"message": "not ready to merge: The head branch is behind the base branch"})
         if request.path.endswith("/merge")
         else None
     )
-    await create(world, hosted_step(gitea, approval="auto", pr=True, requiredGates=[GATE]))
+    first = await promotions.proposed(approval="auto", pr=True)
     others_go_on(gitea.repository)
-    await world.until(lambda: updated(gitea) == [1])
-    await close_gate(world, GATE, reason="error rate 5%")
-    await world.settle()
-    await create(world, hosted_step(gitea, environment=STAGING, approval="auto", pr=True))
-    await reached(world, "WaitingForMerge", STAGING)
+    await first.until(lambda: updated(gitea) == [1])
+    second = await promotions.proposed(environment=STAGING, approval="auto", pr=True)
     others_go_on(gitea.repository, "and on\n")
-    await world.until(lambda: 2 in updated(gitea))
+    await second.look()
+    assert updated(gitea) == [1]
+    first.answer(closed="error rate 5%")
+    await first.look()
+    await second.look()
+    assert updated(gitea) == [1, 2]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api.artifacts import artifact_problems
-from kardinal.api.bundle import Artifacts, Chart
+from kardinal.promotion.api.artifacts import artifact_problems
+from kardinal.promotion.api.bundle import Artifacts, Chart
 
 GOOD = {"repository": "https://charts.example.com/stable", "name": "web", "version": "1.2.3"}
 

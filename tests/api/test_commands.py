@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle
-from kardinal.api.commands import create_command
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.commands import create_command
 from tests.support import objects
 
 DIGEST = "sha256:" + "a" * 64
@@ -59,7 +59,7 @@ def test_the_command_makes_another_bundle_of_the_same_images(
     ],
     ids=["reference", "substitution", "name", "option", "line", "no version"],
 )
-def test_what_is_no_image_is_in_no_command(image: dict[str, Any]) -> None:
+def test_non_image_artifact_is_in_no_command(image: dict[str, Any]) -> None:
     assert create_command(bundle(image), "my-app") == ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal.api.crds import definitions, write_definitions
+from kardinal.promotion.api.crds import definitions, write_definitions
 
 SHIPPED = Path(__file__).parents[2] / "crds"
 DEFINITIONS = {definition["spec"]["names"]["kind"]: definition for definition in definitions()}

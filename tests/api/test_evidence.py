@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kardinal.api.bundle import KEPT_ATTEMPTS, AttemptRecord, BundleStatus, EnvironmentStatus
-from kardinal.api.evidence import (
+from kardinal.promotion.api.bundle import KEPT_ATTEMPTS, AttemptRecord, BundleStatus, EnvironmentStatus
+from kardinal.promotion.api.evidence import (
     EARLIER_EVIDENCE_BYTES,
     EVIDENCE_BYTES,
     Evidence,
@@ -53,7 +53,7 @@ def _evidence(*gates: GateResult, approvers: int = 0, images: int = 0) -> Eviden
     )
 
 
-def test_what_is_small_stays_as_it_is() -> None:
+def test_small_evidence_stays_as_it_is() -> None:
     evidence = _evidence(_gate(1, reason="soaked 45m of 30m"))
     assert bounded(evidence) is evidence
 

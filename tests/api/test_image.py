@@ -6,15 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.api.bundle import Artifacts, Chart, GitCommit, Image
-from kardinal.api.image import (
-    ImageReference,
-    ImageReferenceError,
-    bundle_title,
-    bundle_version,
-    promoted_image,
-    promoted_images,
-)
+from kardinal.objects.image_reference import ImageReference, ImageReferenceError
+from kardinal.promotion.api.bundle import Artifacts, Chart, ConfigurationCommit, Image
+from kardinal.promotion.api.image import bundle_title, bundle_version, promoted_image, promoted_images
 
 CHART = Chart(repository="https://charts.example.com", name="web", version="2.0.0")
 DIGEST = "sha256:" + "a1b2c3d4" * 8
@@ -113,8 +107,13 @@ def test_a_digest_that_is_not_hexadecimal_is_refused() -> None:
         (Artifacts(images=(Image(reference="app:1.29.0"), Image(reference="b:2"))), "1.29.0"),
         (Artifacts(images=(Image(reference="app", digest=DIGEST),)), "a1b2c3d4a1b2"),
         (Artifacts(images=(Image(reference="app:1"),), charts=(CHART,)), "1"),
-        (Artifacts(charts=(CHART,), git_commit=GitCommit(repository="https://x/y", sha="0123456789abcdef")), "2.0.0"),
-        (Artifacts(git_commit=GitCommit(repository="https://x/y", sha="0123456789abcdef")), "0123456"),
+        (
+            Artifacts(
+                charts=(CHART,), git_commit=ConfigurationCommit(repository="https://x/y", sha="0123456789abcdef")
+            ),
+            "2.0.0",
+        ),
+        (Artifacts(git_commit=ConfigurationCommit(repository="https://x/y", sha="0123456789abcdef")), "0123456"),
         (Artifacts(), ""),
     ],
 )
@@ -149,6 +148,6 @@ def test_the_title_of_a_bundle_counts_all_artifacts(
     artifacts = Artifacts(
         images=tuple(Image(reference=reference) for reference in images),
         charts=tuple(Chart(repository="https://charts.example.com", name="c", version=each) for each in charts),
-        git_commit=GitCommit(repository="https://example.com/config", sha=commit) if commit else None,
+        git_commit=ConfigurationCommit(repository="https://example.com/config", sha=commit) if commit else None,
     )
     assert bundle_title(artifacts) == title

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from kardinal.api import Bundle
-from kardinal.api.bundle import Artifacts, Image
-from kardinal.api.new_bundle import NAME_ATTEMPTS, NewBundle
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.bundle import Artifacts, Image
+from kardinal.promotion.api.new_bundle import NAME_ATTEMPTS, NewBundle
 
 NOW = datetime(2026, 1, 6, 9, 0, tzinfo=UTC)
 

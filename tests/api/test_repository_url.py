@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL, repository_key
-from kardinal.git import Credentials
+from kardinal.git import GitCredentials
+from kardinal.tree.repository_url import InvalidRepositoryURL, RepositoryURL, repository_key
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_repository_has_one_normal_spelling(given: str, normal: str) -> None:
         "https://example.org/" + "a" * 3000,
     ],
 )
-def test_what_is_not_a_repository_url_is_refused(url: str) -> None:
+def test_invalid_repository_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidRepositoryURL):
         RepositoryURL.parse(url, allow_local=True)
 
@@ -221,5 +221,5 @@ def test_http_is_spoken_to_the_hosts_that_the_operator_names(allowed: str, url: 
 
 
 def test_credentials_do_not_show_themselves() -> None:
-    credentials = Credentials("robot", "hunter2")
+    credentials = GitCredentials("robot", "hunter2")
     assert "hunter2" not in f"{credentials} {credentials!r} {[credentials]}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from kardinal.api import Bundle
-from kardinal.api.stored import StoredModels
 from kardinal.objects import JsonObject
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.stored import StoredModels
 
 
 def bundle(uid: str = "u", tag: str = "1.0") -> JsonObject:
@@ -16,12 +16,23 @@ def bundle(uid: str = "u", tag: str = "1.0") -> JsonObject:
 
 
 def test_an_object_that_has_not_changed_is_validated_once() -> None:
-    models, stored = StoredModels(Bundle), bundle()
+    models = StoredModels(Bundle)
+    stored = bundle()
     assert models.of(stored) is models.of(stored)
 
 
+def test_a_spec_that_has_not_changed_is_validated_once() -> None:
+    models = StoredModels(Bundle)
+    before = models.of(bundle())
+    after = models.of({**bundle(), "status": {"phase": "Promoting"}})
+    assert (before.status.phase, after.status.phase) == (None, "Promoting")
+    assert after.spec is before.spec
+    assert after == Bundle.model_validate({**bundle(), "status": {"phase": "Promoting"}})
+
+
 def test_another_object_of_the_same_uid_is_validated_anew() -> None:
-    models, stored = StoredModels(Bundle), bundle()
+    models = StoredModels(Bundle)
+    stored = bundle()
     before = models.of(stored)
     changed = {**stored, "spec": bundle(tag="2.0")["spec"]}
     assert models.of(changed).spec != before.spec
@@ -30,14 +41,16 @@ def test_another_object_of_the_same_uid_is_validated_anew() -> None:
 
 def test_objects_without_uid_are_told_apart() -> None:
     models = StoredModels(Bundle)
-    one, other = bundle(tag="1.0"), bundle(tag="2.0")
+    one = bundle(tag="1.0")
+    other = bundle(tag="2.0")
     for each in (one, other):
         del each["metadata"]["uid"]
     assert models.of(one).spec != models.of(other).spec
 
 
 def test_an_invalid_object_is_refused_each_time() -> None:
-    models, wrong = StoredModels(Bundle), bundle() | {"spec": {"artifacts": "none"}}
+    models = StoredModels(Bundle)
+    wrong = bundle() | {"spec": {"artifacts": "none"}}
     for _ in range(2):
         with pytest.raises(ValidationError):
             models.of(wrong)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.api import DurationError, format_duration, parse_duration, set_condition
-from kardinal.api import names as naming
-from kardinal.api.duration import read_duration
+from kardinal.objects.duration import DurationError, format_duration, parse_duration, read_duration
 from kardinal.objects.naming import short_hash
+from kardinal.promotion.api import names as naming
+from kardinal.promotion.api import set_condition
 
 NOON = datetime(2026, 4, 7, 12, tzinfo=UTC)
 
@@ -24,7 +24,7 @@ def test_a_duration_is_read_as_go_writes_it(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5", "m", "-5m", "5 m", "1d", "5m ", "9999999999h"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(DurationError, match="is not a duration"):
         parse_duration(text)
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, names
 from kardinal.graph.identity import APPLY_ORDER, GRAPH_LABEL
 from kardinal.kube import PatchType
 from kardinal.objects import GRAPH, GRAPH_REVISION, ResourceType
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from tests.support.names import TEAM
 from tests.support.objects import bundle, gate
 from tests.support.people import Answer, Person
@@ -219,7 +220,8 @@ NAMED = {
 @pytest.mark.parametrize("way", ["patch", "apply", "replace"])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_tenant_does_not_write_a_status(installed: Installation, kind: str, way: str) -> None:
-    resource, name = KINDS[kind], NAMED[kind]
+    resource = KINDS[kind]
+    name = NAMED[kind]
     before = await installed.stored(resource, name)
     said = {"observedGeneration": 99, "conditions": [{**CONDITION, "type": "Ready"}]}
     if way == "patch":
@@ -371,7 +373,7 @@ async def test_a_tenant_cannot_have_the_server_go_through_many_owners(installed:
     assert_refused(more, GRAPHS)
 
 
-async def test_what_has_many_keys_already_still_comes_to_its_end(installed: Installation) -> None:
+async def test_object_with_many_keys_still_comes_to_its_end(installed: Installation) -> None:
     """Found among what was there before the policies: a finalizer that could not be removed would keep it for ever."""
     many = {"annotations": {f"a{number:05}": "" for number in range(2000)}, "finalizers": ["example.com/wait"]}
     await installed.world.client.patch(PROMOTION_STEP, "release-prod", TEAM, {"metadata": many})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import aiohttp
@@ -12,13 +12,15 @@ import orjson
 import pytest
 import yaml
 
-from kardinal.api import BUNDLE, POLICY_GATE, Bundle
-from kardinal.api.names import ANNOTATION_ATTESTATION
 from kardinal.objects import SECRET, JsonObject
-from kardinal.policy.attestation import Scope
+from kardinal.objects.conditions import format_time
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.names import ANNOTATION_ATTESTATION
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
+from kardinal.promotion.policy.attestation import Attestor, TokenScope
 from kardinal.runtime.errors import RuntimeFailure
 from kardinal_controller.attestations import Attestations
-from kardinal_controller.program import Controller
+from kardinal_controller.program import ControlPlane
 from tests.support.identities import SYSTEM_NAMESPACE
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, gate, pipeline
@@ -34,7 +36,7 @@ PERMISSION = {"kardinal.io/type": "skip-permission"}
 
 
 @pytest.fixture
-async def controller(world: World) -> Controller:
+async def controller(world: World) -> ControlPlane:
     """Return a control plane with the skip permission of the examples and a gate that protects two environments."""
     tokens = [
         token_entry("hotfix", token=HOTFIX, key=HOTFIX_KEY, maySkip=[STAGING]),
@@ -62,7 +64,7 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.fixture
-def hotfix(world: World, controller: Controller, session: aiohttp.ClientSession) -> Ci:
+def hotfix(world: World, controller: ControlPlane, session: aiohttp.ClientSession) -> Ci:
     return Ci(controller.api_url, session, world.clock, token=HOTFIX, key=HOTFIX_KEY)
 
 
@@ -94,52 +96,28 @@ def copy_of(made: JsonObject, name: str) -> JsonObject:
     }
 
 
-async def test_a_token_that_may_skip_an_environment_skips_it(world: World, hotfix: Ci) -> None:
-    assert await phase_of(world, await posted(hotfix)) == "Promoting"
-
-
-async def test_a_token_that_may_not_skip_is_denied(
-    world: World, controller: Controller, session: aiohttp.ClientSession
+async def test_a_skip_needs_a_token_whose_scope_names_the_environment(
+    world: World, controller: ControlPlane, session: aiohttp.ClientSession, hotfix: Ci
 ) -> None:
+    """Skip by other tokens, by kubectl, by an annotation of any text, and by an attestation that was copied."""
     plain = Ci(controller.api_url, session, world.clock, token="plain-token", key="plain-key")
     assert await phase_of(world, await posted(plain)) == "SkipDenied"
     unnamed = Ci(controller.api_url, session, world.clock)
     assert await phase_of(world, await posted(unnamed, tag="1.2.4")) == "SkipDenied"
-
-
-async def test_a_token_may_skip_only_what_its_scope_names(world: World, hotfix: Ci) -> None:
     answer = await hotfix.post(body_of(intent={"skip": [DEV]}))
     assert await phase_of(world, answer.body["name"]) == "SkipDenied"
 
-
-async def test_a_bundle_by_kubectl_is_not_attested(world: World, controller: Controller) -> None:
-    await world.apply(bundle("by-hand", labels={"hotfix": "true"}, intent={"skip": [STAGING]}))
+    by_hand = bundle("by-hand", labels={"hotfix": "true"}, intent={"skip": [STAGING]})
+    forged = bundle("forged", intent={"skip": [STAGING]})
+    forged["metadata"]["annotations"] = {ANNOTATION_ATTESTATION: '{"token": 1}'}
+    await world.apply(by_hand, forged)
     assert await phase_of(world, "by-hand") == "SkipDenied"
+    assert await phase_of(world, "forged") == "SkipDenied"
 
-
-async def test_an_attestation_copied_to_another_name_is_worth_nothing(world: World, hotfix: Ci) -> None:
-    made = await world.get(BUNDLE, await posted(hotfix))
-    await world.apply(copy_of(made, "copy"))
+    name = await posted(hotfix, tag="1.2.5")
+    assert await phase_of(world, name) == "Promoting"
+    await world.apply(copy_of(await world.get(BUNDLE, name), "copy"))
     assert await phase_of(world, "copy") == "SkipDenied"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"artifacts": {"images": [{"reference": "ghcr.io/acme/my-app:6.6.6"}]}},
-        {"provenance": {"author": "mallory"}},
-        {"intent": {"skip": [DEV, STAGING]}},
-    ],
-    ids=["artifacts", "provenance", "skip"],
-)
-async def test_an_attestation_does_not_survive_a_change_of_what_it_covers(
-    world: World, hotfix: Ci, change: JsonObject
-) -> None:
-    name = await posted(hotfix)
-    made = await world.get(BUNDLE, name)
-    await remove(world, name)
-    await world.apply({**copy_of(made, name), "spec": {**made["spec"], **change}})
-    assert await phase_of(world, name) == "SkipDenied"
 
 
 async def test_a_permission_by_token_is_not_for_a_skip_that_is_added_later(world: World, hotfix: Ci) -> None:
@@ -157,49 +135,72 @@ async def test_a_permission_by_token_is_not_for_a_skip_that_is_added_later(world
     assert await phase_of(world, permitted.body["name"]) == "Promoting"
 
 
-async def test_an_attestation_is_for_the_pipeline_that_it_was_posted_to(world: World, hotfix: Ci) -> None:
-    await world.apply(pipeline(f"{REPOSITORY}2", name="other", provider="git"))
-    name = await posted(hotfix)
-    made = await world.get(BUNDLE, name)
-    await remove(world, name)
-    moved = copy_of(made, name)
-    moved["metadata"]["labels"] = {**moved["metadata"]["labels"], "kardinal.io/pipeline": "other"}
-    await world.apply(moved)
-    assert await phase_of(world, name) == "SkipDenied"
+ATTESTOR = Attestor(b"k" * 32)
+SCOPE = TokenScope("hotfix", (STAGING,))
+POSTED = datetime(2026, 3, 3, 10, tzinfo=UTC)
 
 
-@pytest.mark.virtual_time("later than clocks differ")
-async def test_a_bundle_that_is_made_again_later_is_not_attested(world: World, hotfix: Ci) -> None:
-    name = await posted(hotfix)
-    made = await world.get(BUNDLE, name)
-    await remove(world, name)
-    await world.live(timedelta(minutes=6))
-    await world.apply(copy_of(made, name))
-    assert await phase_of(world, name) == "SkipDenied"
+def attested() -> JsonObject:
+    """Return a Bundle as the webhook creates it."""
+    made = bundle("app-1", intent={"skip": [STAGING]}, provenance={"author": "dana"})
+    made["metadata"]["creationTimestamp"] = format_time(POSTED)
+    text = ATTESTOR.attest(Bundle.model_validate(made), SCOPE, now=POSTED)
+    made["metadata"]["annotations"] = {ANNOTATION_ATTESTATION: text}
+    return made
 
 
-async def test_a_scope_that_is_written_into_the_annotation_is_not_believed(world: World, hotfix: Ci) -> None:
-    answer = await hotfix.post(body_of(intent={"skip": [DEV]}))
-    name = answer.body["name"]
-    assert await phase_of(world, name) == "SkipDenied"
-    made = await world.get(BUNDLE, name)
-    attested = orjson.loads(made["metadata"]["annotations"][ANNOTATION_ATTESTATION])
-    forged = orjson.dumps({**attested, "maySkip": [DEV]}).decode()
-    await world.client.patch(BUNDLE, name, TEAM, {"metadata": {"annotations": {ANNOTATION_ATTESTATION: forged}}})
-    await world.settle()
-    assert await phase_of(world, name) == "SkipDenied"
+def proven(made: JsonObject) -> TokenScope | None:
+    return ATTESTOR.verify(Bundle.model_validate(made)).scope
+
+
+def forged_scope() -> str:
+    text = orjson.loads(attested()["metadata"]["annotations"][ANNOTATION_ATTESTATION])
+    return orjson.dumps({**text, "maySkip": [DEV, STAGING]}).decode()
+
+
+def test_an_attestation_proves_the_scope_of_the_bundle_that_it_was_written_for() -> None:
+    assert proven(attested()) == SCOPE
+    assert Attestor(b"l" * 32).verify(Bundle.model_validate(attested())).scope is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"artifacts": {"images": [{"reference": "ghcr.io/acme/my-app:6.6.6"}]}},
+        {"provenance": {"author": "mallory"}},
+        {"intent": {"skip": [DEV, STAGING]}},
+    ],
+    ids=["artifacts", "provenance", "skip"],
+)
+def test_an_attestation_does_not_survive_a_change_of_what_it_covers(change: JsonObject) -> None:
+    made = attested()
+    assert proven({**made, "spec": {**made["spec"], **change}}) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "copy"},
+        {"namespace": "elsewhere"},
+        {"labels": {"kardinal.io/pipeline": "other"}},
+        {"creationTimestamp": format_time(POSTED + timedelta(minutes=6))},
+        {"creationTimestamp": format_time(POSTED - timedelta(minutes=6))},
+        {"annotations": {ANNOTATION_ATTESTATION: forged_scope()}},
+    ],
+    ids=["name", "namespace", "pipeline", "made again later", "made before", "scope"],
+)
+def test_an_attestation_is_for_one_bundle_of_one_pipeline_and_moment(change: JsonObject) -> None:
+    made = attested()
+    assert proven({**made, "metadata": {**made["metadata"], **change}}) is None
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", '{"token": 1}', '{"token":"a","maySkip":[1],"issued":1,"mac":"x"}', "9" * 20_000]
 )
-async def test_an_annotation_of_any_text_closes_and_stops_nothing(
-    world: World, controller: Controller, text: str
-) -> None:
-    forged = bundle("forged", intent={"skip": [STAGING]})
-    forged["metadata"]["annotations"] = {ANNOTATION_ATTESTATION: text}
-    await world.apply(forged)
-    assert await phase_of(world, "forged") == "SkipDenied"
+def test_an_annotation_of_any_text_closes_and_stops_nothing(text: str) -> None:
+    made = attested()
+    made["metadata"]["annotations"] = {ANNOTATION_ATTESTATION: text}
+    assert proven(made) is None
 
 
 async def test_a_gate_that_asks_for_a_token_says_why_it_is_closed(world: World, hotfix: Ci) -> None:
@@ -213,7 +214,7 @@ async def test_a_gate_that_asks_for_a_token_says_why_it_is_closed(world: World, 
     await world.wait_for(POLICY_GATE, f"{name}-{DEV}-release", lambda obj: obj.get("status", {}).get("ready") is True)
 
 
-async def test_the_key_is_made_once_and_shared(world: World, controller: Controller) -> None:
+async def test_the_key_is_made_once_and_shared(world: World, controller: ControlPlane) -> None:
     first = await world.get(SECRET, "kardinal-attestation", SYSTEM_NAMESPACE)
     await world.stop(controller)
     again = await start_controller(world, standalone=False)
@@ -226,7 +227,7 @@ async def test_replicas_that_start_at_once_share_one_key(world: World) -> None:
     client = await world.connect("controller")
     replicas = [Attestations(client, namespace=SYSTEM_NAMESPACE) for _ in range(4)]
     await asyncio.gather(*(replica.start() for replica in replicas))
-    scope = Scope("hotfix", ())
+    scope = TokenScope("hotfix", ())
     assert len({replica.attest(bundle_, scope, now=world.clock.now()) for replica in replicas}) == 1
 
 
@@ -237,7 +238,7 @@ async def test_a_key_that_is_too_short_is_refused_with_the_remedy(world: World) 
         await Attestations(world.client, namespace=SYSTEM_NAMESPACE).start()
 
 
-async def test_a_template_that_believes_a_label_is_warned_about(world: World, controller: Controller) -> None:
+async def test_a_template_that_believes_a_label_is_warned_about(world: World, controller: ControlPlane) -> None:
     believing = gate("label", 'bundle.labels.hotfix == "true"', applies_to=PROD, namespace=POLICIES, labels=PERMISSION)
     await world.apply(believing)
     warned = await world.wait_for(

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Pipeline
-from kardinal.api.policy_gate import GateMatch
 from kardinal.objects import JsonObject
-from kardinal.policy.binding import Binding, places_of
-from kardinal.translation.errors import InvalidSpec
+from kardinal.promotion.api import Pipeline
+from kardinal.promotion.api.policy_gate import GateMatch
+from kardinal.promotion.policy.binding import Binding, places_of
+from kardinal.promotion.steps.branch_layout import read_state
+from kardinal.promotion.translation.errors import InvalidSpec
+from kardinal.tree.edit import EditError
+from kardinal.tree.overlay import Overlay
 from tests.agent.promotion_steps import put, reached, start_agent
 from tests.agent.test_branch_layout import BRANCH, own_branch, promote
 from tests.support.names import DEV
@@ -110,11 +113,16 @@ def forged(**state: Any) -> str:
     ],
     ids=["yaml", "a list", "65 images", "no image", "no list", "leaves", "no commit", "no chart", "nested", "large"],
 )
+def test_a_record_that_kardinal_cannot_have_written_is_refused(content: str) -> None:
+    with pytest.raises(EditError, match=r"\.kardinal/state\.yaml: is not what kardinal wrote"):
+        read_state(Overlay(None, changes={".kardinal/state.yaml": content.encode()}))
+
+
 async def test_a_record_that_kardinal_cannot_have_written_ends_the_promotion(
-    world: World, repository: GitRepository, content: str
+    world: World, repository: GitRepository
 ) -> None:
     await start_agent(world)
-    repository.commit({".kardinal/state.yaml": content}, branch=BRANCH)
+    repository.commit({".kardinal/state.yaml": forged(images="x")}, branch=BRANCH)
     before = repository.head(BRANCH)
     status = await promote(world, repository, "app-1", until="Failed")
     assert ".kardinal/state.yaml: is not what kardinal wrote" in status["message"]

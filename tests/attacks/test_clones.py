@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.expressions.compiler import INLINE_EXPRESSION
 from tests.cli.conftest import Cli, cli
 from tests.support.names import DEV
 from tests.support.objects import bundle, pipeline
@@ -133,3 +135,19 @@ async def test_a_file_of_a_clone_that_has_no_end_is_refused(world: World, cli: C
     done = await cli.attempt("plan", "my-app", "--image", f"{IMAGE}:1.3.0", "--checkout", str(hostile))
     assert done.code == 1
     assert f"{name} is no file of at most 1 MiB" in done.err
+
+
+async def test_modules_of_the_directory_in_which_a_program_runs_are_not_imported(
+    tmp_path: Path, started: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "clone" / "kardinal_controller"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"open({str(started)!r}, 'w').close()\n")
+    monkeypatch.chdir(package.parent)
+    compiler = ExpressionCompiler()
+    try:
+        found = await compiler.prepare(["true" + " && true" * INLINE_EXPRESSION])
+    finally:
+        await compiler.stop()
+    assert not started.exists()
+    assert len(found) == 1

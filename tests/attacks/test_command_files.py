@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import KARDINAL
+from kardinal.cli import manifests
+from tests.support.commands import KARDINAL
 
 PIPELINE = """\
 apiVersion: kardinal.io/v1alpha1
@@ -16,6 +17,7 @@ kind: Pipeline
 metadata: {name: my-app}
 spec: {git: {url: "https://git.example.com/acme/gitops"}, environments: [{name: dev}]}
 """
+pytestmark = pytest.mark.usefixtures("commands")
 MEMORY = 1 << 20
 """KiB of addresses that a command may take; a plain run takes a fifth of it."""
 
@@ -83,23 +85,30 @@ def test_a_file_without_an_end_is_refused_by_its_size(checkout: Path) -> None:
     assert "sparse.yaml has more than 16,777,216 bytes" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[" * 100_000,
-        "a0: &a0 [x, x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)),
-        "a0: &a0 {x: y}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 30)),
-        "&a [*a]",
-        f"{PIPELINE}status: &a {{a: *a}}\n",
-        "[" + "a," * 2_000_000 + "]",
-    ],
-    ids=["nested", "aliases", "merges", "itself", "itself-in-a-resource", "many"],
-)
-def test_a_text_that_would_take_the_memory_is_refused(checkout: Path, text: str) -> None:
-    (checkout / "kardinal.yaml").write_text(text)
+def test_a_text_that_would_take_the_memory_is_refused_by_both_commands(checkout: Path) -> None:
+    # Deep enough to end a process that would parse it.
+    (checkout / "kardinal.yaml").write_text("[" * 100_000)
     done = kardinal(checkout, "lint", "-f", "kardinal.yaml")
     assert done.returncode == 1
     assert "kardinal.yaml:1: not YAML" in done.stderr
     done = kardinal(checkout, "init", "-o", "yaml")
     assert done.returncode == 1
     assert done.stderr.startswith("Error: kardinal.yaml is not YAML (line 1)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a0: &a0 [x, x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)),
+        "a0: &a0 {x: y}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 30)),
+        "&a [*a]",
+        f"{PIPELINE}status: &a {{a: *a}}\n",
+        "[" + "a," * 10_000 + "]",
+    ],
+    ids=["aliases", "merges", "itself", "itself-in-a-resource", "many"],
+)
+def test_a_text_that_would_take_the_memory_is_not_read(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "_VALUES_LIMIT", 5_000)
+    with pytest.raises(manifests.ManifestError) as refused:
+        list(manifests.read_manifests(text))
+    assert refused.value.line == 1

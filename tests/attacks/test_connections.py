@@ -7,33 +7,34 @@ import gzip
 import resource
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
 import pytest
 
-from kardinal.api import PIPELINE
 from kardinal.objects import SECRET
+from kardinal.promotion.kinds import PIPELINE
 from kardinal.runtime import connections
-from kardinal_controller.http import bodies
-from kardinal_controller.program import Controller
+from kardinal_controller.http import bodies, server
+from kardinal_controller.program import ControlPlane
 from tests.http.test_hosts import Host, git_webhook, of_pull_request
 from tests.resilience.processes import Local, Shell, make_namespace, shell
 from tests.support.names import TEAM
 from tests.support.objects import pipeline
 from tests.support.programs import start_controller
-from tests.support.webhook import Ci, body_of, webhook_secret
+from tests.support.webhook import TOKEN, Ci, body_of, webhook_secret
 from tests.support.world import World
 
 __all__ = ["shell"]
 
 REPOSITORY = "https://git.example.com/acme/gitops.git"
-CONNECTIONS = 256
-"""Connections of the webhook's listener."""
-MANY = 300
+CONNECTIONS = 32
+"""Connections of a listener that is made smaller than those of an installation."""
+MANY = 48
 SHORT = 0.2
 """Seconds in place of those that a client is given."""
 
@@ -43,7 +44,7 @@ Socket = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @pytest.fixture
-async def controller(world: World) -> Controller:
+async def controller(world: World) -> ControlPlane:
     way = pipeline(REPOSITORY, provider="gitea")
     way["spec"]["git"]["webhookSecretRef"] = {"name": "gitea-webhook"}
     await world.apply(way, git_webhook())
@@ -58,12 +59,12 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.fixture
-def ci(world: World, controller: Controller, session: aiohttp.ClientSession) -> Ci:
+def ci(world: World, controller: ControlPlane, session: aiohttp.ClientSession) -> Ci:
     return Ci(controller.api_url, session, world.clock)
 
 
 @pytest.fixture
-def host(controller: Controller, session: aiohttp.ClientSession) -> Host:
+def host(controller: ControlPlane, session: aiohttp.ClientSession) -> Host:
     return Host(controller.api_url, session)
 
 
@@ -93,8 +94,8 @@ async def closed(*opened: Socket) -> None:
             continue
 
 
-def head(path: str, length: int) -> bytes:
-    lines = [f"POST {path} HTTP/1.1", "Host: kardinal", "Authorization: Bearer wrong"]
+def head(path: str, length: int, *, bearer: str = "wrong") -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "Host: kardinal", f"Authorization: Bearer {bearer}"]
     lines += ["X-Kardinal-Signature-256: sha256=00", f"Content-Length: {length}", "", ""]
     return "\r\n".join(lines).encode()
 
@@ -107,54 +108,53 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize("sent", HEADS.values(), ids=HEADS)
-async def test_connections_that_keep_the_webhook_waiting_give_way(controller: Controller, ci: Ci, sent: bytes) -> None:
-    async with sockets(controller.api_url, MANY, sent) as opened:
+async def test_connections_that_keep_the_webhook_waiting_give_way(
+    world: World, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Open more than there may be, of each kind in turn; those that have waited longest are closed."""
+    monkeypatch.setattr(server, "CONNECTIONS", CONNECTIONS)
+    await world.apply(pipeline(REPOSITORY, provider="gitea"))
+    await world.client.create(SECRET, webhook_secret())
+    controller = await start_controller(world, standalone=False)
+    ci = Ci(controller.api_url, session, world.clock)
+    async with AsyncExitStack() as stack:
+        opened: list[Socket] = []
+        for sent in list(HEADS.values()) * (MANY // len(HEADS)):
+            opened += await stack.enter_async_context(sockets(controller.api_url, 1, sent))
         await closed(*opened[: MANY - CONNECTIONS])
         for number in range(5):
             assert (await ci.post(body_of(tag=f"1.2.{number}"))).status == 201
 
 
-@pytest.mark.parametrize("listener", ["probe_url", "metrics_url"])
 async def test_connections_that_keep_probes_or_metrics_waiting_give_way(
-    controller: Controller, session: aiohttp.ClientSession, listener: str
+    controller: ControlPlane, session: aiohttp.ClientSession
 ) -> None:
-    url = getattr(controller, listener)
-    path = "/healthz" if listener == "probe_url" else "/metrics"
-    async with sockets(url, 120, b"GET /heal") as opened:
-        await closed(*opened[:50])
-        async with session.get(f"{url}{path}") as answer:
-            assert answer.status == 200
+    for url in (f"{controller.probe_url}/healthz", f"{controller.metrics_url}/metrics"):
+        async with sockets(url, 120, b"GET /heal") as opened:
+            await closed(*opened[:50])
+            async with session.get(url) as answer:
+                assert answer.status == 200
 
 
-@pytest.mark.parametrize("first", ["", "GET / HTTP/1.1\r\nHost: kardinal\r\n\r\n"], ids=["first", "second"])
-async def test_a_head_has_its_time(controller: Controller, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", SHORT)
-    async with sockets(controller.api_url, 1, first.encode()) as opened:
-        [(reader, writer)] = opened
-        if first:
-            await reader.readuntil(b"}")
-        writer.write(b"POST /api/v1/bundles HTTP/1.1\r\nX: ")
-        await closed(*opened)
+async def test_heads_and_the_time_between_two_requests_are_bounded(controller: ControlPlane) -> None:
+    """Say nothing, begin the first head or the second, and say nothing after a request."""
+    begun = b"POST /api/v1/bundles HTTP/1.1\r\nX: "
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connections, "HEAD_SECONDS", SHORT)
+        for first, second in ((b"", b""), (b"", begun), (HEADS["an idle connection"], begun)):
+            async with sockets(controller.api_url, 1, first) as opened:
+                [(reader, writer)] = opened
+                if first:
+                    await reader.readuntil(b"}")
+                writer.write(second)
+                await closed(*opened)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connections, "IDLE_SECONDS", SHORT)
+        async with sockets(controller.api_url, 1, HEADS["an idle connection"]) as opened:
+            await closed(*opened)
 
 
-async def test_a_connection_that_says_nothing_has_its_time(
-    controller: Controller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", SHORT)
-    async with sockets(controller.api_url, 1) as opened:
-        await closed(*opened)
-
-
-async def test_a_connection_between_two_requests_has_its_time(
-    controller: Controller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "IDLE_SECONDS", SHORT)
-    async with sockets(controller.api_url, 1, HEADS["an idle connection"]) as opened:
-        await closed(*opened)
-
-
-async def test_a_head_without_an_end_is_not_taken_whole(controller: Controller) -> None:
+async def test_a_head_without_an_end_is_not_taken_whole(controller: ControlPlane) -> None:
     line = b"POST /api/v1/bundles HTTP/1.1\r\n"
     many = line + b"".join(b"X-%d: %s\r\n" % (number, b"x" * 4000) for number in range(20))
     async with sockets(controller.api_url, 1, many) as opened:
@@ -176,18 +176,17 @@ async def test_one_address_has_its_share_where_the_operator_says_so(world: World
     await writer.wait_closed()
 
 
-@pytest.mark.parametrize("share", [0, 300_000], ids=["silent", "stalled"])
-async def test_large_bodies_that_do_not_end_keep_no_delivery_waiting(
-    controller: Controller, host: Host, share: int
-) -> None:
-    announced = head("/webhooks/gitea/team/app", 1_000_000) + b"x" * share
+async def test_large_bodies_that_do_not_end_keep_no_delivery_waiting(controller: ControlPlane, host: Host) -> None:
+    """Send nothing of the bodies, and then a part of them."""
     delivery = orjson.dumps({"padding": "x" * 200_000, **orjson.loads(of_pull_request(7))})
-    async with sockets(controller.api_url, 40, announced):
-        for _ in range(5):
-            assert (await host.deliver(delivery))[0] == 202
+    for share in (0, 300_000):
+        announced = head("/webhooks/gitea/team/app", 1_000_000) + b"x" * share
+        async with sockets(controller.api_url, 40, announced):
+            for _ in range(5):
+                assert (await host.deliver(delivery))[0] == 202
 
 
-async def test_large_bodies_that_stall_are_told_to_try_again(controller: Controller) -> None:
+async def test_large_bodies_that_stall_are_told_to_try_again(controller: ControlPlane) -> None:
     announced = head("/webhooks/gitea/team/app", 1_000_000) + b"x" * 900_000
     assert bodies.LARGE_AT_ONCE < 10 * 900_000
     async with sockets(controller.api_url, 10, announced) as opened:
@@ -195,8 +194,59 @@ async def test_large_bodies_that_stall_are_told_to_try_again(controller: Control
         assert (await reader.readline()).startswith(b"HTTP/1.1 503")
 
 
-async def test_a_compressed_body_is_not_unpacked(controller: Controller, ci: Ci) -> None:
-    packed = gzip.compress(b" " * 50_000_000)
+async def test_bodies_that_stall_have_a_bound_in_all_namespaces_together(
+    controller: ControlPlane, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "LARGE_IN_ALL", 2 * bodies.BODY_LIMIT)
+    monkeypatch.setattr(bodies, "PATIENCE", SHORT)
+    announced = head(f"/api/v1/namespaces/{TEAM}/bundles", 1_000_000, bearer=TOKEN) + b"x" * 900_000
+    delivery = orjson.dumps({"padding": "x" * 200_000, **orjson.loads(of_pull_request(7))})
+    async with sockets(controller.api_url, 3, announced) as opened:
+        answers = [asyncio.create_task(reader.readline()) for reader, _ in opened]
+        [first], _ = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+        assert first.result().startswith(b"HTTP/1.1 503")
+        assert (await host.deliver(delivery))[0] == 202
+    await asyncio.wait(answers)
+
+
+async def test_the_largest_bundles_wait_for_each_other(ci: Ci, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "LARGE_AT_ONCE", 2 * len(orjson.dumps(_largest(0))))
+    path = f"/api/v1/namespaces/{TEAM}/bundles"
+    deliveries = [ci.signed(_largest(number), path=path) for number in range(8)]
+    answers = await asyncio.gather(*(ci.send(delivery) for delivery in deliveries))
+    assert [answer.status for answer in answers] == [201] * 8
+
+
+def _largest(number: int) -> dict[str, Any]:
+    """Return the body of a Bundle whose fields are full, or nearly."""
+    images = [
+        {"name": "n" * 253, "reference": f"ghcr.io/{'i' * 100}-{index}:1.2.{number}", "digest": f"sha256:{index:064x}"}
+        for index in range(64)
+    ]
+    charts = [
+        {"repository": f"oci://ghcr.io/{'c' * 2000}/{index}", "name": "n" * 253, "version": f"1.2.{number}"}
+        for index in range(64)
+    ]
+    labels = {f"{'p' * 240}/{'k' * 55}-{index}": "v" * 63 for index in range(32)}
+    return body_of(artifacts={"images": images, "charts": charts}, labels=labels)
+
+
+async def test_bytes_that_are_no_request_end_the_connection_and_are_not_logged(
+    controller: ControlPlane, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Send them after a body, and in a head."""
+    for sent in (head("/api/v1/bundles", 2) + b"{}" + b"\xff" * 500_000, b"GET / HTTP/1.1\r\n" + b"\xff" * 20_000):
+        async with sockets(controller.api_url, 1, sent) as opened:
+            [(reader, _)] = opened
+            answer = b""
+            with suppress(ConnectionError):
+                answer = await reader.read()
+        assert len(answer) <= 128 * 1024
+    assert "xff" not in caplog.text
+
+
+async def test_a_compressed_body_is_not_unpacked(controller: ControlPlane, ci: Ci) -> None:
+    packed = gzip.compress(b" " * 5 * bodies.BODY_LIMIT)
     assert len(packed) < 64 * 1024
     delivery = ci.signed(packed, path=f"/api/v1/namespaces/{TEAM}/bundles")
     delivery.headers["Content-Encoding"] = "gzip"
@@ -217,10 +267,10 @@ async def test_a_thousand_sockets_leave_descriptors_and_memory_to_the_rest(shell
     large = head("/webhooks/gitea/team/app", 1_000_000) + b"x" * 300_000
     async with (
         sockets(places["api"], 1010),
-        sockets(places["api"], 200, b"GET / HTTP/1.1\r\nX: " + b"x" * 8000),
-        sockets(places["api"], 200, large),
-        sockets(places["probes"], 200),
-        sockets(places["metrics"], 200),
+        sockets(places["api"], 100, b"GET / HTTP/1.1\r\nX: " + b"x" * 8000),
+        sockets(places["api"], 100, large),
+        sockets(places["probes"], 100),
+        sockets(places["metrics"], 100),
         aiohttp.ClientSession() as session,
     ):
         async with session.get(f"{places['probes']}/healthz") as answer:

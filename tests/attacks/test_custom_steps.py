@@ -13,10 +13,11 @@ import pytest
 from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from kardinal.api import names
+from kardinal.objects import JsonObject
+from kardinal.objects.secret_purposes import CREDENTIALS_GIT, CREDENTIALS_STEP
 from kardinal_agent.endpoints.addresses import StepHosts
 from kardinal_agent.endpoints.answers import Accepted, checked_location, read_answer
-from kardinal_agent.endpoints.client import BODY_LIMIT, EndpointClient, Reply
+from kardinal_agent.endpoints.client import BODY_LIMIT, EndpointClient, EndpointReply
 from kardinal_agent.endpoints.errors import EndpointFailed, EndpointUnavailable, HostRefused
 from kardinal_agent.program import CONCURRENCY
 from tests.agent.promotion_steps import create, promotion_step, reached, start_agent
@@ -30,7 +31,8 @@ from tests.support.world import World
 QUARTER = CONCURRENCY // 4
 """The promotions of one namespace that may be with hosts at once."""
 NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
-TOKEN, KEY = secret_value("endpoint"), secret_value("endpoint-key")
+TOKEN = secret_value("endpoint")
+KEY = secret_value("endpoint-key")
 
 PRIVATE = [
     "127.0.0.1",
@@ -200,9 +202,14 @@ def test_a_location_on_the_host_is_asked_wherever_it_is_there() -> None:
     assert checked_location("https://TESTS.example.com:443/jobs/7", url) == "https://TESTS.example.com:443/jobs/7"
 
 
-@pytest.mark.parametrize(("after", "wait"), [("0", 1.0), ("999999999999", 300.0), ("-5", 10.0), ("²", 10.0), ("", 10)])
+BEYOND = "Mon, 01 Jan 99999999999 00:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("after", "wait"), [("0", 1.0), ("999999999999", 300.0), ("-5", 10.0), ("²", 10.0), ("", 10), (BEYOND, 10)]
+)
 def test_the_endpoint_does_not_choose_how_often_it_is_asked(after: str, wait: float) -> None:
-    reply = Reply(202, {"location": "/jobs/7", "retry-after": after}, b"{}")
+    reply = EndpointReply(202, {"location": "/jobs/7", "retry-after": after}, b"{}")
     answer = read_answer(reply, url="https://tests.example.com/", polled=None, secrets=(), now=NOW)
     assert isinstance(answer, Accepted)
     assert answer.wait == wait
@@ -247,72 +254,83 @@ async def test_a_compressed_body_is_not_unpacked() -> None:
         read_answer(reply, url=endpoint.url, polled=None, secrets=(), now=NOW)
 
 
-@pytest.mark.parametrize("status", [200, 422, 503])
-async def test_a_secret_that_the_endpoint_repeats_stands_nowhere(
-    world: World, repository: GitRepository, status: int
-) -> None:
+async def test_a_secret_that_the_endpoint_repeats_stands_nowhere(world: World) -> None:
     words = {"success": False, "message": f"wrong token {TOKEN} and {KEY}", "outputs": {TOKEN: [TOKEN]}}
-    async with serving_endpoint(answering(status, words)) as endpoint:
+    statuses = (200, 422, 503)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await answering(int(request.path.removeprefix("/validate/")), words)(request)
+
+    async with serving_endpoint(answer) as endpoint:
         await start_agent(world, allow_step_hosts=(endpoint.host,))
         await world.apply(secret(endpoint.host, token=TOKEN, hmacKey=KEY))
-        made = asking(repository, endpoint, {"secretRef": {"name": "tests"}}, retry={"attempts": 1})
-        await create(world, made)
-        ended = await reached(world, "Failed")
-    assert "wrong token [redacted] and [redacted]" in ended["message"]
+        await create(
+            world,
+            *(
+                alone(f"{DEV}-{status}", {"url": f"{endpoint.url}/{status}", "secretRef": {"name": "tests"}})
+                for status in statuses
+            ),
+        )
+        found = [await reached(world, "Failed", f"{DEV}-{status}") for status in statuses]
+    for ended in found:
+        assert "wrong token [redacted] and [redacted]" in ended["message"]
     events = json.dumps(await world.events())
-    for text in (json.dumps(ended), events):
+    for text in (json.dumps(found), events):
         assert TOKEN not in text
         assert KEY not in text
 
 
-@pytest.mark.parametrize(
-    ("hosts", "label"),
-    [
-        ("tests.example.com", names.CREDENTIALS_STEP),
-        ("127.0.0.1", names.CREDENTIALS_STEP),
-        (None, names.CREDENTIALS_GIT),
-        (None, "other"),
-    ],
-)
-async def test_a_secret_goes_only_to_hosts_that_it_names_for_steps(
-    world: World, repository: GitRepository, hosts: str | None, label: str
-) -> None:
+def alone(environment: str, config: dict[str, Any]) -> JsonObject:
+    """Return a PromotionStep that asks an endpoint once and needs no repository."""
+    asked = {"uses": "run-tests", "config": config, "retry": {"attempts": 1}}
+    return promotion_step("file:///no-repository", environment, steps=[asked, _PROOF])
+
+
+async def test_a_secret_goes_only_to_hosts_that_it_names_for_steps(world: World) -> None:
     async with serving_endpoint() as endpoint:
         await start_agent(world, allow_step_hosts=(endpoint.host,))
-        await world.apply(secret(hosts or endpoint.host, label=label, token=TOKEN))
-        await create(world, asking(repository, endpoint, {"secretRef": {"name": "tests"}}))
-        ended = await reached(world, "Failed")
-    assert ended["conditions"][0]["reason"] == "SecretNotForHost"
-    assert "is not marked as a credential of custom steps" in ended["message"]
-    assert TOKEN not in ended["message"]
+        secrets = {
+            "another-host": secret("tests.example.com", label=CREDENTIALS_STEP, token=TOKEN),
+            "another-port": secret("127.0.0.1", label=CREDENTIALS_STEP, token=TOKEN),
+            "for-git": secret(endpoint.host, label=CREDENTIALS_GIT, token=TOKEN),
+            "other": secret(endpoint.host, label="other", token=TOKEN),
+        }
+        for name, made in secrets.items():
+            made["metadata"]["name"] = name
+        await world.apply(*secrets.values())
+        steps = [alone(name, {"url": endpoint.url, "secretRef": {"name": name}}) for name in secrets]
+        await create(world, *steps)
+        for name in secrets:
+            ended = await reached(world, "Failed", name)
+            assert ended["conditions"][0]["reason"] == "SecretNotForHost"
+            assert "is not marked as a credential of custom steps" in ended["message"]
+            assert TOKEN not in ended["message"]
     assert endpoint.heard == []
 
 
-@pytest.mark.parametrize(
-    ("config", "field"),
-    [
-        ({"url": "https://user:pw@tests.example.com/"}, "config.url"),
-        ({"url": "https://tests.example.com\\@evil.example.org/"}, "config.url"),
-        ({"url": "https://tests.example.com/\r\nX: 1"}, "config.url"),
-        ({"url": "https://127.0.0.1%2f@evil.example.org/"}, "config.url"),
-        ({"url": "file:///etc/passwd"}, "config.url"),
-        ({"url": "https://\uff11\uff12\uff17.0.0.1/"}, "config.url"),
-        ({"url": "https://x.example.com/", "headers": {"X-Team": "red\r\nX-Injected: 1"}}, "config.headers"),
-        ({"url": "https://x.example.com/", "headers": {"X Team": "red"}}, "config.headers"),
-        ({"url": "https://x.example.com/", "headers": {"Host": "evil.example.org"}}, "config.headers"),
-        ({"url": "https://x.example.com/", "headers": {"authorization": "Bearer x"}}, "config.headers"),
-        ({"url": "https://x.example.com/", "headers": {"Transfer-Encoding": "chunked"}}, "config.headers"),
-        ({"url": "https://x.example.com/", "headers": {"X-Kardinal-Signature-256": "sha256=00"}}, "config.headers"),
-    ],
-)
-async def test_a_url_or_a_header_that_says_more_than_one_thing_is_refused(
-    world: World, repository: GitRepository, config: dict[str, Any], field: str
-) -> None:
+AMBIGUOUS: list[tuple[dict[str, Any], str]] = [
+    ({"url": "https://user:pw@tests.example.com/"}, "config.url"),
+    ({"url": "https://tests.example.com\\@evil.example.org/"}, "config.url"),
+    ({"url": "https://tests.example.com/\r\nX: 1"}, "config.url"),
+    ({"url": "https://127.0.0.1%2f@evil.example.org/"}, "config.url"),
+    ({"url": "file:///etc/passwd"}, "config.url"),
+    ({"url": "https://\uff11\uff12\uff17.0.0.1/"}, "config.url"),
+    ({"url": "https://x.example.com/", "headers": {"X-Team": "red\r\nX-Injected: 1"}}, "config.headers"),
+    ({"url": "https://x.example.com/", "headers": {"X Team": "red"}}, "config.headers"),
+    ({"url": "https://x.example.com/", "headers": {"Host": "evil.example.org"}}, "config.headers"),
+    ({"url": "https://x.example.com/", "headers": {"authorization": "Bearer x"}}, "config.headers"),
+    ({"url": "https://x.example.com/", "headers": {"Transfer-Encoding": "chunked"}}, "config.headers"),
+    ({"url": "https://x.example.com/", "headers": {"X-Kardinal-Signature-256": "sha256=00"}}, "config.headers"),
+]
+
+
+async def test_a_url_or_a_header_that_says_more_than_one_thing_is_refused(world: World) -> None:
     await start_agent(world)
-    await create(world, promotion_step(repository, steps=[{"uses": "run-tests", "config": config}, _PROOF]))
-    ended = await reached(world, "Failed")
-    assert ended["conditions"][0]["reason"] == "InvalidSpec"
-    assert ended["message"].startswith(f"steps[0].{field}: ")
+    await create(world, *(alone(f"e{number}", config) for number, (config, _) in enumerate(AMBIGUOUS)))
+    for number, (_, field) in enumerate(AMBIGUOUS):
+        ended = await reached(world, "Failed", f"e{number}")
+        assert ended["conditions"][0]["reason"] == "InvalidSpec"
+        assert ended["message"].startswith(f"steps[0].{field}: ")
 
 
 async def test_a_header_that_an_endpoint_chooses_for_the_next_one_cannot_end_its_line(
@@ -345,7 +363,8 @@ async def test_a_url_that_an_endpoint_chooses_is_held_to_the_same_hosts(
 
 
 async def test_a_slow_endpoint_leaves_workers_to_others(world: World, repository: GitRepository) -> None:
-    full, over = asyncio.Event(), asyncio.Event()
+    full = asyncio.Event()
+    over = asyncio.Event()
     at_once = most = 0
 
     async def hang(request: web.Request) -> web.StreamResponse:

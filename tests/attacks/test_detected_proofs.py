@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
-from kardinal.api import PROMOTION_STEP, names
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import PROMOTION_STEP
 from kardinal_agent.health.argocd_application import APPLICATION
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
 from tests.health.served_tools import annotate, application, put, serve
@@ -35,14 +34,15 @@ async def message_with(world: World, words: str) -> None:
     await world.wait_for(PROMOTION_STEP, STEP, lambda step: words in ((step.get("status") or {}).get("message") or ""))
 
 
-@pytest.mark.parametrize("annotation", [None, "", f"{TEAM}-2", "team", f"not-{TEAM}"])
 async def test_an_object_of_others_that_names_the_repository_is_not_believed(
-    world: World, repository: GitRepository, annotation: str | None
+    world: World, repository: GitRepository
 ) -> None:
     """Everybody may write the URL of a repository into an Application of their own, and its status with it."""
     await serve(world, APPLICATION)
-    await annotate(world, OTHERS, annotation)
-    await put(world, APPLICATION, OTHERS, **application(repository))
+    for number, annotation in enumerate((None, "", f"{TEAM}-2", "team", f"not-{TEAM}")):
+        others = f"{OTHERS}-{number}"
+        await annotate(world, others, annotation)
+        await put(world, APPLICATION, others, **application(repository))
     await deploy(world)
     await start_agent(world)
     await create(world, unnamed(repository))

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kardinal.api import PIPELINE, POLICY_GATE, PROMOTION_STEP
-from kardinal.api.duration import DurationError, parse_duration
 from kardinal.kube import Invalid
 from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, JsonObject
+from kardinal.objects.duration import DurationError, parse_duration
+from kardinal.promotion.kinds import PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal_controller.main import main
 from tests.agent.promotion_steps import create, promotion_step, reached, start_agent
 from tests.bundles.reading import condition
@@ -94,7 +94,7 @@ def without_bounds(node: Any) -> Any:
     return {key: without_bounds(value) for key, value in node.items()}
 
 
-async def test_what_was_stored_with_more_goes_on_and_says_so(world: World) -> None:
+async def test_stored_duration_beyond_the_bound_goes_on_with_a_message(world: World) -> None:
     async with earlier_schemas(world):
         await world.apply(with_timeout(ENDLESS), with_interval(ENDLESS))
     await start_controller(world, standalone=False)

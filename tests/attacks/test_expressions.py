@@ -7,19 +7,21 @@ import contextlib
 import gc
 import time
 import tracemalloc
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from kardinal import cel
-from kardinal.api import POLICY_GATE, Bundle
 from kardinal.graph import GraphError, compile_graph
 from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
-from kardinal.policy.context import Context
-from kardinal.policy.evaluate import evaluate
-from kardinal.policy.transition import next_transition
-from kardinal_controller.program import Controller
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.kinds import POLICY_GATE
+from kardinal.promotion.policy.context import GateContext
+from kardinal.promotion.policy.evaluate import evaluate
+from kardinal.promotion.policy.transition import next_transition
+from kardinal_controller.program import ControlPlane
 from tests.bundles.scripted_agent import ScriptedAgent, agent, controller
 from tests.cel.corpus import DEAR, data
 from tests.graph.cluster import config
@@ -54,7 +56,8 @@ class Callbacks:
 @pytest.fixture
 def callbacks(monkeypatch: pytest.MonkeyPatch) -> Callbacks:
     """Watch the event loop: the callback runs as always, with a look at the clock of its thread around it."""
-    found, run = Callbacks(), asyncio.events.Handle._run
+    found = Callbacks()
+    run = asyncio.events.Handle._run
 
     def timed(handle: asyncio.Handle) -> None:
         begun = time.thread_time()
@@ -82,7 +85,8 @@ def test_no_expression_takes_the_event_loop_or_the_memory(name: str, scope: dict
     taken = time.thread_time() - begun
     tracemalloc.start()
     try:
-        again = program.evaluate(scope, now=NOW)
+        # Without the bound on CPU time: an expression takes several times as long while its memory is traced.
+        again = program.evaluate(scope, now=NOW, budget=cel.Budget(replace(cel.STANDARD_LIMITS, cpu=None)))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -92,7 +96,7 @@ def test_no_expression_takes_the_event_loop_or_the_memory(name: str, scope: dict
 
 
 async def test_a_gate_that_is_too_much_work_is_closed_with_the_reason_and_holds_up_no_other(
-    world: World, controller: Controller, agent: ScriptedAgent, callbacks: Callbacks
+    world: World, controller: ControlPlane, agent: ScriptedAgent, callbacks: Callbacks
 ) -> None:
     letters = "'x'" + ".replace('x', 'xxxxxxxx')" * 6 + ".split('')"
     dear = " || ".join([f"'y' in {letters}"] * 10)
@@ -111,9 +115,9 @@ async def test_a_gate_that_is_too_much_work_is_closed_with_the_reason_and_holds_
     assert callbacks.worst < 0.3
 
 
-def gate_context(**labels: str) -> Context:
+def gate_context(**labels: str) -> GateContext:
     bundle = Bundle.model_validate(objects.bundle("app-1", labels=labels))
-    return Context(bundle, "prod", "auto", soak=soak_since(NOW - timedelta(minutes=12)))
+    return GateContext(bundle, "prod", "auto", soak=soak_since(NOW - timedelta(minutes=12)))
 
 
 def test_the_search_for_the_next_turn_costs_no_more_than_an_evaluation() -> None:
@@ -166,6 +170,7 @@ def wordy(number: int) -> str:
 async def test_a_graph_of_too_many_expressions_is_refused_before_it_is_compiled(
     world: World, callbacks: Callbacks
 ) -> None:
+    """Long ones that are not too many are compiled, and parsed elsewhere than on the event loop."""
     await start_engine(world)
     values = {f"k{number}": "${" + dense(number) + "}" for number in range(115)}
     await world.apply(graph(config("a", values)))
@@ -173,13 +178,7 @@ async def test_a_graph_of_too_many_expressions_is_refused_before_it_is_compiled(
     assert (status, reason) == ("False", "ExpressionError")
     assert "more than 262144" in message
     assert "split the Graph" in message
-    assert callbacks.percentile(0.99) < 0.05
-    assert callbacks.worst < 0.5
-
-
-async def test_long_expressions_are_not_parsed_on_the_event_loop(world: World, callbacks: Callbacks) -> None:
-    await start_engine(world)
-    await world.apply(graph(config("a", includeWhen=[dense(number) for number in range(1000, 1010)])))
+    await world.apply(graph(config("a", includeWhen=[dense(number) for number in range(1000, 1005)])))
     assert await states(world) == {"a": "Excluded"}
     assert callbacks.percentile(0.99) < 0.05
     assert callbacks.worst < 0.5

@@ -9,10 +9,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from kardinal.api import BUNDLE, Bundle, names
 from kardinal.objects import EVENT, NAMESPACE, JsonObject, Key
-from kardinal.runtime import Channel, Manager, ResourceRef, Result
-from kardinal_controller.program import Controller
+from kardinal.promotion.api import Bundle, names
+from kardinal.promotion.kinds import BUNDLE
+from kardinal.runtime import Channel, Manager, ResourceRef, Result, labels, recorder
+from kardinal_controller.program import ControlPlane
 from kardinal_local.plane.audit import LoggedRequest
 from tests.support.names import DEV, TEAM, of_run
 from tests.support.objects import bundle, gate, namespace, pipeline
@@ -37,9 +38,9 @@ async def create(world: World, *objects: JsonObject) -> None:
 
 
 async def test_a_backlog_of_bundles_does_not_come_first(world: World) -> None:
-    """A controller that starts finds 300 Bundles of one namespace before the one of another."""
+    """A controller that starts finds 50 Bundles of one namespace before the one of another."""
     await world.client.create(NAMESPACE, namespace(LOUD))
-    loud = [bundle(f"b{number}", pipeline=f"p{number}", namespace=LOUD) for number in range(300)]
+    loud = [bundle(f"b{number}", pipeline=f"p{number}", namespace=LOUD) for number in range(50)]
     await create(world, *loud, bundle("quiet"))
     order: list[str] = []
 
@@ -70,7 +71,8 @@ async def test_runs_that_wait_do_not_hold_every_worker(world: World) -> None:
 
         def __init__(self, manager: Manager) -> None:
             self.manager = manager
-            self.start, self.stop = manager.start, manager.stop
+            self.start = manager.start
+            self.stop = manager.stop
 
     channel = Channel()
 
@@ -93,45 +95,50 @@ async def test_runs_that_wait_do_not_hold_every_worker(world: World) -> None:
     assert len(seen) < 17
 
 
-async def test_a_storm_of_events_leaves_room_for_those_of_others(world: World) -> None:
+async def test_a_storm_of_events_leaves_room_for_those_of_others(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "MAX_PENDING_OF_NAMESPACE", 50)
     await world.client.create(NAMESPACE, namespace(LOUD))
     controller = await start_controller(world)
-    recorder = controller.manager.recorder
-    for number in range(2_000):
+    events = controller.manager.recorder
+    for number in range(400):
         about = ResourceRef(BUNDLE.api_version, "Bundle", LOUD, f"b{number}")
-        recorder.event(about, type="Warning", reason="Storm", note="again")
-    recorder.event(ResourceRef(BUNDLE.api_version, "Bundle", TEAM, "quiet"), reason="Quiet", note="once")
+        events.event(about, type="Warning", reason="Storm", note="again")
+    events.event(ResourceRef(BUNDLE.api_version, "Bundle", TEAM, "quiet"), reason="Quiet", note="once")
     await world.settle()
     assert len(await world.events("Quiet")) == 1
-    assert len(await world.events("Storm")) <= 500
+    assert len(await world.events("Storm")) <= 100
 
 
-async def test_events_of_many_objects_have_a_rate(world: World) -> None:
+async def test_events_of_many_objects_have_a_rate(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The budget of an object is forgotten once 4,096 others were told of."""
+    monkeypatch.setattr(recorder, "NAMESPACE_BURST", 100)
     await world.client.create(NAMESPACE, namespace(LOUD))
     controller = await start_controller(world)
-    recorder = controller.manager.recorder
-    for number in range(1_200):
-        recorder.event(ResourceRef(BUNDLE.api_version, "Bundle", LOUD, f"b{number}"), reason="Storm", note="n")
-        if number % 100 == 0:
+    events = controller.manager.recorder
+    for number in range(200):
+        events.event(ResourceRef(BUNDLE.api_version, "Bundle", LOUD, f"b{number}"), reason="Storm", note="n")
+        if number % 20 == 0:
             await world.settle()
     await world.settle()
-    assert len(await world.objects(EVENT, LOUD)) <= 600
+    assert len(await world.objects(EVENT, LOUD)) <= 120
 
 
-async def test_names_that_a_team_chooses_do_not_become_any_number_of_time_series(world: World) -> None:
+async def test_names_that_a_team_chooses_do_not_become_any_number_of_time_series(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(labels, "MAX_OF_NAMESPACE", 10)
     controller = await start_controller(world)
     await world.client.create(NAMESPACE, namespace(LOUD))
-    sources = [*(f"source-{number}" for number in range(119)), "x" * 100_000]
+    sources = [*(f"source-{number}" for number in range(29)), "x" * 100_000]
     await create(world, *(sent_by(source, f"b{number}", namespace=LOUD) for number, source in enumerate(sources)))
     await create(world, sent_by("ours", "quiet", namespace=TEAM))
     await world.settle()
     async with aiohttp.ClientSession() as session, session.get(f"{controller.metrics_url}/metrics") as answer:
         lines = [line for line in (await answer.text()).splitlines() if line.startswith(SERIES)]
-    assert len(lines) < 60
+    assert len(lines) < 20
     assert max(map(len, lines)) < 1_000
     assert any('source="ours"' in line for line in lines)
-    assert sum(float(line.split()[-1]) for line in lines) == 121
+    assert sum(float(line.split()[-1]) for line in lines) == 31
 
 
 async def test_a_run_does_not_read_every_bundle_of_its_pipeline(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,14 +151,14 @@ async def test_a_run_does_not_read_every_bundle_of_its_pipeline(world: World, mo
         models += 1
         return original(*arguments, **options)
 
-    await create(world, *(bundle(f"b{each}") for each in range(60)))
+    await create(world, *(bundle(f"b{each}") for each in range(30)))
     controller = await start_controller(world)
     monkeypatch.setattr(Bundle, "model_validate", counted)
     await world.settle()
     await world.apply(pipeline("file:///nowhere", environments=[DEV], historyLimit=100))
     await world.settle()
     phases = Counter(obj["status"]["phase"] for obj in await world.objects(BUNDLE))
-    assert phases == {"Promoting": 1, "Superseded": 59}
+    assert phases == {"Promoting": 1, "Superseded": 29}
     assert models < 6 * runs_of_bundles(controller)
 
 
@@ -170,7 +177,7 @@ async def test_the_gate_of_a_team_wakes_no_bundle_of_another(world: World) -> No
     assert runs_of_bundles(controller) >= before + 10
 
 
-def runs_of_bundles(controller: Controller) -> float:
+def runs_of_bundles(controller: ControlPlane) -> float:
     """Return how often the reconciler of Bundles has run."""
     labels = [{"controller": "bundle", "result": result} for result in ("success", "error", "requeue_after")]
     registry = controller.manager.metrics

@@ -11,8 +11,7 @@ from typing import TypeVar
 import pytest
 
 from kardinal.git import GitError, Repository
-from kardinal.git.mirror import find_git_once
-from kardinal.steps.edit import Tree
+from kardinal.tree.edit import Tree
 from tests.git.conftest import Git, bare, message, remote, repositories, repository, runner, server, setting
 
 __all__ = ["bare", "remote", "repositories", "repository", "runner", "server"]
@@ -70,7 +69,6 @@ async def refused(operation: Awaitable[T]) -> str:
     return str(raised.value)
 
 
-@pytest.mark.skipif(find_git_once() is None, reason="libgit2 fetches everything, and looks for no neighbours")
 async def test_a_directory_of_very_many_entries_beside_an_environment_is_not_read(
     remote: Repository, bare: Git
 ) -> None:
@@ -102,12 +100,8 @@ async def test_directories_of_too_many_entries_in_all_are_refused(repository: Re
 
 
 async def test_directories_within_directories_end_at_a_depth(repository: Repository, bare: Git) -> None:
-    tree = bare("hash-object", "-w", "--stdin", input="x")
-    line = f"100644 blob {tree}\tx"
-    for _ in range(300):
-        above = bare("mktree", input=f"{line}\n")
-        line = f"040000 tree {above}\td"
-    said = await refused(repository.inspect(commit(bare, line), lambda tree: list(tree.walk(""))))
+    made = bare.commit({f"{'d/' * 300}x": "x"}, parent="refs/heads/main^0")
+    said = await refused(repository.inspect(made, lambda tree: list(tree.walk(""))))
     assert "nested deeper than 100 directories" in said
 
 
@@ -125,7 +119,19 @@ async def test_a_commit_that_grows_when_it_is_unpacked_is_refused_by_its_size(
         assert "at most 1,048,576 are read" in await refused(repository.log("main", 10))
 
 
-async def test_what_a_merge_does_not_change_is_not_read(repository: Repository, bare: Git) -> None:
+@pytest.mark.parametrize("time", ["253402300800", "9" * 18, "9" * 400, "-99999999999999"])
+async def test_a_commit_of_a_time_beyond_all_dates_is_read(repository: Repository, bare: Git, time: str) -> None:
+    first = bare("rev-parse", "main")
+    who = f"somebody <somebody@example.org> {time} +0000"
+    head = f"tree {bare('rev-parse', 'main^{tree}')}\nparent {first}\nauthor {who}\ncommitter {who}\n\n"
+    bare("update-ref", "refs/heads/main", write(bare, "commit", f"{head}late\n".encode()))
+    landed = await repository.land("main", setting("dev", b"v2\n"), message("dev"))
+    assert [found.subject for found in await repository.log("main", 2)] == ["promote app-1 to dev", "late"]
+    assert await repository.find("main", message("dev").trailers) == landed.commit
+    assert await repository.contains("main", first)
+
+
+async def test_unchanged_files_are_not_read_by_a_merge(repository: Repository, bare: Git) -> None:
     """Merge where a directory that both sides have is not even there."""
     absent = f"040000 tree {'1' * 40}\tvendor"
     files = bare("ls-tree", "main").splitlines()

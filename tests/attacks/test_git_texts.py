@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.git import MergeConflict, Repository
+from kardinal.git import MergeConflict, Repository, diff
+from kardinal.git.lines import STEPS, Effort
 from tests.git.conftest import Git, bare, manifests, message, repositories, repository, runner, setting
 
 __all__ = ["bare", "repositories", "repository", "runner"]
@@ -22,17 +23,21 @@ async def test_a_diff_of_very_many_lines_is_not_shown(repository: Repository, ba
     assert plan.changes
 
 
-async def test_diffs_of_lines_that_repeat_themselves_end_together(repository: Repository, bare: Git) -> None:
-    """Give the comparisons of all files of a plan one bound."""
-    files = {f"files/{number}": TWOS.decode() for number in range(40)}
+async def test_diffs_of_lines_that_repeat_themselves_end_together(
+    repository: Repository, bare: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Give the comparisons of all files of a plan one bound, which is a tenth of the usual one here."""
+    monkeypatch.setattr(diff, "Effort", lambda: Effort(STEPS // 10))
+    files = {f"files/{number}": TWOS[:20_000].decode() for number in range(20)}
     at = bare.commit({**manifests(), **files}, parent=bare("rev-parse", "main"))
-    plan = await repository.plan(at, lambda _: dict.fromkeys(files, THREES))
+    plan = await repository.plan(at, lambda _: dict.fromkeys(files, THREES[:30_000]))
     assert plan.diff.count("diff is not shown") == len(files)
 
 
 async def test_a_merge_of_texts_that_are_costly_to_compare_is_a_conflict(repository: Repository, bare: Git) -> None:
     # The lines between keep both changes apart: a merge without a bound would have no conflict.
-    head, between = b"head\n", b"".join(b"%d\n" % number for number in range(20))
+    head = b"head\n"
+    between = b"".join(b"%d\n" % number for number in range(20))
     bare.commit({**manifests(), FILE: (head + between + TWOS).decode()}, parent=bare("rev-parse", "main"))
     branch = "kardinal/app/dev"
     edit = setting("dev", head + between + THREES)

@@ -7,9 +7,15 @@ from typing import Any
 import orjson
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP, names
-from kardinal.kube import PatchType
+from kardinal.kube import Client, ClusterAccess, Connection, PatchType
 from kardinal.objects import DEPLOYMENT, EVENT, GRAPH, NAMESPACE, JsonObject
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
+from kardinal.runtime.informer import Informer
+from kardinal.runtime.metrics import Metrics
+from kardinal.runtime.reflector import WatchScope
+from kardinal_agent.health.namespaces import HealthNamespaces
+from tests.support.clock import VirtualClock
 from tests.support.names import DEV, POLICIES, TEAM, of_run
 from tests.support.objects import bundle, environment, namespace, pipeline
 from tests.support.programs import start_controller
@@ -71,21 +77,16 @@ async def seen_by_the_team(world: World) -> str:
 
 
 async def test_images_of_another_namespace_are_not_told(world: World, repository: GitRepository) -> None:
+    """Look at the message while the environment is waited for, and once its time is over."""
     await run_foreign(world)
     await start_controller(world)
-    await promote(world, repository, FOREIGN)
+    await promote(world, repository, FOREIGN, timeout="2s")
     message = await message_with(world, "waits for Deployment")
     assert message == (
         f"waits for Deployment {FOREIGN}/web: it does not run the promoted image yet "
         f"(annotate namespace {FOREIGN} with {ANNOTATION}: {TEAM} to see what it runs)"
     )
     assert "neptune" not in await seen_by_the_team(world)
-
-
-async def test_a_timeout_tells_no_more_than_the_wait(world: World, repository: GitRepository) -> None:
-    await run_foreign(world)
-    await start_controller(world)
-    await promote(world, repository, FOREIGN, timeout="2s")
     await message_with(world, "not healthy within 2s")
     assert "neptune" not in await seen_by_the_team(world)
 
@@ -121,16 +122,24 @@ async def test_numbers_and_conditions_of_another_namespace_are_not_told(
     assert "neptune" not in await seen_by_the_team(world)
 
 
-@pytest.mark.parametrize("where", ["kube-system", "kube-public", "kardinal-system", POLICIES])
-async def test_namespaces_of_the_system_are_no_proof(world: World, repository: GitRepository, where: str) -> None:
-    await run_foreign(world, where, replicas=0)
+SYSTEM = ("kube-system", "kube-public", "kardinal-system", POLICIES)
+
+
+async def test_namespaces_of_the_system_are_no_proof(world: World, repository: GitRepository) -> None:
     await start_controller(world)
-    await promote(world, repository, where)
-    step = await world.wait_for(PROMOTION_STEP, STEP, lambda step: _state(step) == "Failed")
-    message = step["status"]["message"]
-    assert message.startswith(f"health.resource.namespace: {where} is not among the namespaces")
-    assert "--health-namespaces" in message
-    assert repository.promotions(DEV) == []
+    way = []
+    for number, where in enumerate(SYSTEM):
+        await run_foreign(world, where, replicas=0)
+        proof = {"type": "resource", "resource": {"name": "web", "namespace": where}}
+        way.append(environment(f"e{number}", dependsOn=[], health=proof))
+    await world.apply(pipeline(repository, environments=way), bundle("my-app-1"))
+    for number, where in enumerate(SYSTEM):
+        name = names.step_name("my-app-1", f"e{number}")
+        step = await world.wait_for(PROMOTION_STEP, name, lambda step: _state(step) == "Failed")
+        message = step["status"]["message"]
+        assert message.startswith(f"health.resource.namespace: {where} is not among the namespaces")
+        assert "--health-namespaces" in message
+        assert repository.promotions(f"e{number}") == []
     assert "neptune" not in await seen_by_the_team(world)
 
 
@@ -142,41 +151,56 @@ async def test_an_operator_says_where_workloads_are_looked_at(world: World, repo
     assert "--health-namespaces" in step["status"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("annotation", "told"),
-    [
-        (f"other, {TEAM}", True),
-        (f"{TEAM[:2]}*{TEAM[-2:]}", True),
-        ("*", True),
-        ("", False),
-        (TEAM[:-1], False),
-        (f"x{TEAM}", False),
-        ("*x", False),
-        ("*-x-*", False),
-        (",".join([*(f"n{number}" for number in range(5_000)), "*"]), False),
-    ],
-    ids=["listed", "glob", "all", "none", "shorter", "longer", "end", "middle", "too many"],
-)
-async def test_the_owner_of_a_namespace_says_who_is_told(
-    world: World, repository: GitRepository, annotation: str, told: bool
-) -> None:
-    await run_foreign(world)
-    await annotate(world, FOREIGN, annotation)
-    await start_controller(world)
-    await promote(world, repository, FOREIGN)
-    message = await message_with(world, "waits for Deployment")
-    assert (SECRET in message) is told
-    assert ("annotate" in message) is not told
+TOLD = {
+    "alone": TEAM,
+    "listed": f"other, {TEAM}",
+    "glob": f"{TEAM[:2]}*{TEAM[-2:]}",
+    "all": "*",
+}
+NOT_TOLD = {
+    "none": None,
+    "empty": "",
+    "shorter": TEAM[:-1],
+    "longer": f"x{TEAM}",
+    "end": "*x",
+    "middle": "*-x-*",
+    "too many": ",".join([*(f"n{number}" for number in range(5_000)), "*"]),
+}
 
 
-async def test_the_annotation_counts_at_once_and_so_does_its_end(world: World, repository: GitRepository) -> None:
+def told(annotation: str | None) -> bool:
+    """Return whether texts of a namespace with this annotation are quoted to the team."""
+    clock = VirtualClock()
+    client = Client(Connection(ClusterAccess("http://127.0.0.1:9")), user_agent="test")
+    informer = Informer(client, WatchScope(NAMESPACE), clock=clock, metrics=Metrics(clock=clock).informer("Namespace"))
+    owned = namespace(FOREIGN)
+    owned["metadata"]["resourceVersion"] = "1"
+    if annotation is not None:
+        owned["metadata"]["annotations"] = {ANNOTATION: annotation}
+    informer.apply("ADDED", owned)
+    return HealthNamespaces(informer, allowed=(), policies=(), quoted=()).quotes(FOREIGN, reader=TEAM)
+
+
+@pytest.mark.parametrize("annotation", TOLD.values(), ids=TOLD)
+def test_the_owner_of_a_namespace_names_who_is_told(annotation: str) -> None:
+    assert told(annotation)
+
+
+@pytest.mark.parametrize("annotation", NOT_TOLD.values(), ids=NOT_TOLD)
+def test_others_than_the_owner_names_are_not_told(annotation: str | None) -> None:
+    assert not told(annotation)
+
+
+async def test_the_word_of_an_owner_counts_at_once_and_so_does_its_end(world: World, repository: GitRepository) -> None:
     await run_foreign(world)
     await start_controller(world)
     await promote(world, repository, FOREIGN)
-    await message_with(world, "annotate")
-    await annotate(world, FOREIGN, TEAM)
-    assert SECRET in await message_with(world, "and has")
-    await annotate(world, FOREIGN, None)
+    assert SECRET not in await message_with(world, "annotate")
+    await annotate(world, FOREIGN, TOLD["listed"])
+    message = await message_with(world, "and has")
+    assert SECRET in message
+    assert "annotate" not in message
+    await annotate(world, FOREIGN, NOT_TOLD["longer"])
     assert SECRET not in await message_with(world, "annotate")
 
 

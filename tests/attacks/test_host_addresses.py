@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from aiohttp.resolver import ThreadedResolver
 
-from kardinal.git import Credentials, GitRunner, Repositories
+from kardinal.clock import SystemClock
+from kardinal.git import GitCredentials, GitRunner, Repositories
 from kardinal.git.addresses import HostAddresses
 from kardinal.git.errors import AddressRefused, PushRejected, RepositoryUnreachable
 from kardinal.git.meaning import Expected, refused_push
-from kardinal.git.ssh import ssh_command
-from kardinal.runtime.clock import SystemClock
-from kardinal.scm import PROVIDERS, AccessDenied, PullRequests, Target
+from kardinal.scm import PROVIDERS, AccessDenied, PullRequests, RepositoryHost
 from kardinal.scm.http import HostSessions
 from tests.scm.test_host_client import FaultyHost, answering, host
 from tests.support.repository import GitRepository
@@ -86,10 +85,12 @@ async def strict() -> AsyncIterator[HostSessions]:
 
 def connected(url: str, sessions: HostSessions) -> PullRequests:
     provider = PROVIDERS["gitea"]
-    target = Target(url=url, clock=sessions.clock, sessions=sessions)
+    target = RepositoryHost(url=url, clock=sessions.clock, sessions=sessions)
     authenticator = provider.authenticate({"token": "of-a-tenant"}, target)
     assert provider.connect is not None
-    return provider.connect(Target(url=url, clock=sessions.clock, sessions=sessions, authenticator=authenticator))
+    return provider.connect(
+        RepositoryHost(url=url, clock=sessions.clock, sessions=sessions, authenticator=authenticator)
+    )
 
 
 async def test_an_api_on_this_machine_is_not_asked(host: FaultyHost, strict: HostSessions) -> None:
@@ -143,21 +144,18 @@ async def test_a_transfer_with_this_machine_is_refused(tmp_path: Path, url: str)
     )
     try:
         with pytest.raises(AddressRefused, match="loopback"):
-            await repositories.open(url, Credentials("git", "token")).head("main")
+            await repositories.open(url, GitCredentials("git", "token")).head("main")
     finally:
         await repositories.close()
 
 
-def test_a_transfer_is_made_to_the_address_that_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_addresses_of_a_host_are_looked_at_for_each_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
     names = Names("140.82.121.4", "169.254.169.254")
     monkeypatch.setattr(socket, "getaddrinfo", names.getaddrinfo)
     found = HostAddresses().find("ssh://git@git.example.org:2222/acme/config")
     assert (found.addresses, names.asked) == (("140.82.121.4",), 1)
     with pytest.raises(AddressRefused):
         HostAddresses().find("https://git.example.org/acme/config")
-    command = ssh_command(3, 4, address="140.82.121.4", known_as="[git.example.org]:2222")
-    assert "-o HostName=140.82.121.4" in command
-    assert "'HostKeyAlias=[git.example.org]:2222'" in command
 
 
 def test_a_name_that_is_unknown_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +186,9 @@ async def test_git_itself_connects_to_the_address_that_was_looked_at(
         )
         url = f"http://git.test.invalid:{port}/{repository.path.name}"
         try:
-            assert (await repositories.open(url, Credentials(USER, PASSWORD)).head("main")).commit == repository.head()
+            assert (
+                await repositories.open(url, GitCredentials(USER, PASSWORD)).head("main")
+            ).commit == repository.head()
         finally:
             await repositories.close()
             monkeypatch.undo()

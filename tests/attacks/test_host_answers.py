@@ -6,14 +6,17 @@ import asyncio
 import gzip
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 
-from kardinal.runtime.clock import SystemClock
-from kardinal.scm import PROVIDERS, HostUnavailable, PullRequests, RequestRefused, Target, UnknownAnswer
+from kardinal.clock import SystemClock
+from kardinal.scm import PROVIDERS, HostUnavailable, PullRequests, RepositoryHost, RequestRefused, UnknownAnswer
 from kardinal.scm.http import HostSessions, client
+from kardinal.scm.http.sessions import MAX_SESSIONS
 from tests.scm.test_host_client import PULL, FaultyHost, answering, host
+from tests.support.smart_server import self_signed
 
 __all__ = ["host"]
 
@@ -24,11 +27,11 @@ NESTED = b"[" + b",".join([b"[[[[[[]]]]]]"] * 300_000) + b"]"
 
 def of_namespace(host: FaultyHost, sessions: HostSessions, namespace: str) -> PullRequests:
     provider = PROVIDERS["gitea"]
-    target = Target(url=f"{host.url}/a/b", clock=sessions.clock, sessions=sessions, namespace=namespace)
+    target = RepositoryHost(url=f"{host.url}/a/b", clock=sessions.clock, sessions=sessions, namespace=namespace)
     authenticator = provider.authenticate({"token": "of-a-tenant"}, target)
     assert provider.connect is not None
     return provider.connect(
-        Target(
+        RepositoryHost(
             url=target.url, clock=sessions.clock, sessions=sessions, authenticator=authenticator, namespace=namespace
         )
     )
@@ -119,3 +122,22 @@ async def test_one_page_takes_room_at_a_time_and_none_when_it_was_read(
     await asyncio.sleep(0)
     assert held == [0, 0, 0, 0]
     assert (sessions.holding.held, sessions.reading.held) == (0, 0)
+
+
+async def test_certificates_of_one_namespace_close_no_session_of_another(
+    sessions: HostSessions, tmp_path: Path
+) -> None:
+    certificate = self_signed(tmp_path).read_text()
+    others = await sessions.session(f"\n{certificate}", "team")
+    for number in range(MAX_SESSIONS + 1):
+        await sessions.session(certificate + "\n" * number, "hostile")
+    assert not others.closed
+    assert await sessions.session(f"\n{certificate}", "team") is others
+
+
+async def test_sessions_of_many_namespaces_have_a_bound(sessions: HostSessions, tmp_path: Path) -> None:
+    certificate = self_signed(tmp_path).read_text()
+    opened = [await sessions.session(certificate + "\n" * (number % 100), f"n{number}") for number in range(200)]
+    await asyncio.sleep(0)
+    assert sum(not one.closed for one in set(opened)) <= MAX_SESSIONS
+    assert await sessions.session(certificate + "\n" * 99, "another") is opened[-1]

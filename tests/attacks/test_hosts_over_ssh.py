@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api import Pipeline
-from kardinal.api.policy_gate import GateMatch
-from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL, repository_key, same_host
 from kardinal.git.secret_hosts import host_allowed, refused_host
-from kardinal.policy.binding import Binding, places_of
+from kardinal.promotion.api import Pipeline
+from kardinal.promotion.api.policy_gate import GateMatch
+from kardinal.promotion.policy.binding import Binding, places_of
 from kardinal.scm import PROVIDERS
+from kardinal.tree.repository_url import InvalidRepositoryURL, RepositoryURL, repository_key, same_host
 from tests.support.names import DEV
 from tests.support.objects import pipeline
 
-GITHUB, GITLAB = "ssh://git@ssh.github.com:443/acme/config.git", "ssh://git@altssh.gitlab.com:443/acme/config"
+GITHUB = "ssh://git@ssh.github.com:443/acme/config.git"
+GITLAB = "ssh://git@altssh.gitlab.com:443/acme/config"
 OTHERS = [
     "ssh://git@ssh.github.com/acme/config",
     "ssh://git@ssh.github.com:22/acme/config",
@@ -45,7 +46,8 @@ def bound(pattern: str, url: str) -> bool:
 
 
 def marked(hosts: str) -> dict[str, object]:
-    labels, annotations = {"kardinal.io/credentials": "git"}, {"kardinal.io/hosts": hosts}
+    labels = {"kardinal.io/credentials": "git"}
+    annotations = {"kardinal.io/hosts": hosts}
     return {"metadata": {"name": "git", "namespace": "team", "labels": labels, "annotations": annotations}}
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import names
 from kardinal.git.addresses import HostAddresses
 from kardinal.objects import JsonObject
-from kardinal.translation.errors import InvalidSpec
+from kardinal.objects.secret_purposes import ANNOTATION_HOSTS, CREDENTIALS_GIT, LABEL_CREDENTIALS
+from kardinal.promotion.translation.errors import InvalidSpec
 from tests.agent.inputs import copying, platform_repository, with_inputs
 from tests.agent.promotion_steps import create, promotion_step, reached, start_agent
 from tests.support.names import DEV, TEAM
@@ -46,8 +46,8 @@ def secret(hosts: str, name: str = "platform") -> JsonObject:
         "metadata": {
             "name": name,
             "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: hosts},
+            "labels": {LABEL_CREDENTIALS: CREDENTIALS_GIT},
+            "annotations": {ANNOTATION_HOSTS: hosts},
         },
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()},
     }
@@ -57,13 +57,11 @@ def opening(url: str, **config: Any) -> JsonObject:
     return {"uses": "git-clone", "as": "platform", "config": {"url": url, **config}}
 
 
-async def refused(world: World, repository: GitRepository | str, *steps: JsonObject, **options: Any) -> str:
-    """Promote; return why that failed."""
+async def refused(world: World, *steps: JsonObject, **options: Any) -> list[str]:
+    """Promote one Bundle in the environments of some PromotionSteps; return why each of them failed."""
     await start_agent(world, **options)
-    provider = "local" if isinstance(repository, GitRepository) else "git"
-    await create(world, with_inputs(repository, *steps, provider=provider))
-    message: str = (await reached(world, "Failed"))["message"]
-    return message
+    await create(world, *steps)
+    return [(await reached(world, "Failed", step["spec"]["environment"]))["message"] for step in steps]
 
 
 def problem(**config: Any) -> tuple[str, str]:
@@ -112,27 +110,31 @@ async def test_a_host_that_the_operator_does_not_allow_is_not_asked(
     world: World, repository: GitRepository, server: SmartServer
 ) -> None:
     url = f"{server.url}/platform.git"
-    said = await refused(world, repository, opening(url), copying(), allow_git_hosts=("git.example.org",))
+    step = with_inputs(repository, opening(url), copying())
+    [said] = await refused(world, step, allow_git_hosts=("git.example.org",))
     assert "is none of the Git hosts that --allow-git-hosts permits" in said
     assert server.requests == []
 
 
-@pytest.mark.parametrize("named", [True, False])
 async def test_a_secret_goes_only_to_a_host_that_it_names(
-    world: World, repository: GitRepository, server: SmartServer, named: bool
+    world: World, repository: GitRepository, server: SmartServer
 ) -> None:
     """Neither the one that the input names nor that of the Pipeline, which is for another host."""
     await world.apply(secret("git.example.org"))
-    config = {"secretRef": {"name": "platform"}} if named else {}
-    step = with_inputs(repository, opening(f"{server.url}/platform.git", **config), copying())
-    step["spec"]["git"]["secretRef"] = {"name": "platform"}
-    await start_agent(world)
-    await create(world, step)
-    message = (await reached(world, "Failed"))["message"]
+    attacks = {
+        "named": ({"secretRef": {"name": "platform"}}, "input platform: config.secretRef: Secret"),
+        "unnamed": ({}, "asks for credentials"),
+    }
+    steps = []
+    for name, (config, _) in attacks.items():
+        step = with_inputs(repository, opening(f"{server.url}/platform.git", **config), copying(), environment=name)
+        step["spec"]["git"]["secretRef"] = {"name": "platform"}
+        steps.append(step)
+    messages = await refused(world, *steps)
     assert set(server.authorisations) <= {None}
-    assert PASSWORD not in message
-    expected = "input platform: config.secretRef: Secret" if named else "asks for credentials"
-    assert expected in message
+    for message, (_, expected) in zip(messages, attacks.values(), strict=True):
+        assert PASSWORD not in message
+        assert expected in message
 
 
 async def test_a_secret_that_names_the_host_is_sent_there_and_shown_nowhere(
@@ -156,34 +158,44 @@ async def test_a_ref_does_not_leave_the_references(
     world: World, repository: GitRepository, platform: GitRepository
 ) -> None:
     """The sequence of a PromotionStep made by hand is checked by the agent."""
-    said = await refused(world, repository, opening(platform.url, branch="../../objects/x"), copying())
+    step = with_inputs(repository, opening(platform.url, branch="../../objects/x"), copying())
+    [said] = await refused(world, step)
     assert said.startswith("steps[1].config.branch: is no name of a branch or tag that Git accepts")
 
 
-def link(repository: GitRepository, path: str, target: str) -> None:
-    script = "commit refs/heads/main\ncommitter X <x@example.com> now\ndata 4\nlink\nfrom refs/heads/main^0\n"
+def link(repository: GitRepository, path: str, target: str, *, branch: str) -> None:
+    script = f"commit refs/heads/{branch}\ncommitter X <x@example.com> now\ndata 4\nlink\nfrom refs/heads/main^0\n"
     content = f"M 120000 inline {path}\ndata {len(target)}\n{target}\n"
     repository.git("fast-import", "--quiet", "--date-format=now", stdin=script + content)
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        ("bases/web/x.yaml", "/etc/passwd", "bases/web"),
-        ("bases/web/x.yaml", "../../other/x.yaml", "bases/web/x.yaml"),
-        ("linked", "bases", "linked/web"),
-        ("bases/web/up", "../../..", "bases/**"),
-    ],
-)
+LINKS = {
+    "file-outside": ("bases/web/x.yaml", "/etc/passwd", "bases/web"),
+    "file": ("bases/web/x.yaml", "../../other/x.yaml", "bases/web/x.yaml"),
+    "directory": ("linked", "bases", "linked/web"),
+    "directory-above": ("bases/web/up", "../../..", "bases/**"),
+}
+
+
 async def test_a_symbolic_link_in_an_input_is_not_followed(
-    world: World, repository: GitRepository, platform: GitRepository, attack: tuple[str, str, str]
+    world: World, repository: GitRepository, platform: GitRepository
 ) -> None:
-    path, points, source = attack
-    link(platform, path, points)
+    steps = []
+    for name, (path, points, source) in LINKS.items():
+        link(platform, path, points, branch=name)
+        steps.append(
+            with_inputs(
+                repository,
+                opening(platform.url, branch=name),
+                copying(source),
+                environment=name,
+                path=f"environments/{DEV}",
+            )
+        )
     before = repository.head()
-    said = await refused(world, repository, opening(platform.url), copying(source))
-    assert "is a symbolic link" in said
-    assert said.startswith("copy: platform:/")
+    for said in await refused(world, *steps):
+        assert "is a symbolic link" in said
+        assert said.startswith("copy: platform:/")
     assert repository.head() == before
 
 
@@ -197,24 +209,37 @@ async def test_a_name_with_dots_in_an_input_does_not_leave_the_environment(
     tree = platform.git("mktree", stdin=f"040000 tree {outer}\tbases\n")
     platform.git("update-ref", "refs/heads/main", platform.git("commit-tree", tree, "-m", "evil"))
     before = repository.head()
-    assert "`..` is not allowed" in await refused(world, repository, opening(platform.url), copying("bases"))
+    [said] = await refused(world, with_inputs(repository, opening(platform.url), copying("bases")))
+    assert "`..` is not allowed" in said
     assert repository.head() == before
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        ({f"many/{number}.yaml": "x\n" for number in range(1_001)}, "many", "names more than 1,000 files"),
-        ({"big.yaml": "x" * ((4 << 20) + 1)}, "big.yaml", "has 4,194,305 bytes; files of at most 4,194,304 are read"),
-        ({"large.yaml": "x" * ((1 << 20) + 1)}, "large.yaml", "files of at most 1,048,576 are written"),
-    ],
-)
+HUGE: dict[str, tuple[dict[str, str], str]] = {
+    "many": ({f"many/{number}.yaml": "x\n" for number in range(1_001)}, "names more than 1,000 files"),
+    "big.yaml": (
+        {"big.yaml": "x" * ((4 << 20) + 1)},
+        "has 4,194,305 bytes; files of at most 4,194,304 are read",
+    ),
+    "large.yaml": ({"large.yaml": "x" * ((1 << 20) + 1)}, "files of at most 1,048,576 are written"),
+}
+
+
 async def test_a_huge_input_is_refused_by_its_size(
-    world: World, repository: GitRepository, platform: GitRepository, attack: tuple[dict[str, str], str, str]
+    world: World, repository: GitRepository, platform: GitRepository
 ) -> None:
-    files, source, said = attack
-    platform.commit(files)
-    assert said in await refused(world, repository, opening(platform.url), copying(source))
+    platform.commit({path: text for files, _ in HUGE.values() for path, text in files.items()})
+    steps = [
+        with_inputs(
+            repository,
+            opening(platform.url),
+            copying(source),
+            environment=source.split(".")[0],
+            path=f"environments/{DEV}",
+        )
+        for source in HUGE
+    ]
+    for said, (_, expected) in zip(await refused(world, *steps), HUGE.values(), strict=True):
+        assert expected in said
 
 
 async def test_an_input_is_never_written_to(world: World, repository: GitRepository, platform: GitRepository) -> None:

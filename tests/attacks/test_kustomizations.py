@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
+
 import pytest
 
-from kardinal.steps.kustomize.manifests import TooLarge, Volume
-from kardinal.steps.kustomize.reading import read_kustomization
-from kardinal.steps.overlay import Overlay
+from kardinal.edits.kustomize.layers import Layers
+from kardinal.edits.kustomize.manifests import TooLarge, Volume
+from kardinal.edits.kustomize.reading import read_kustomization
+from kardinal.tree.overlay import Overlay
 
 POD = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: w}\nspec: {template: {spec: {containers: [%s]}}}\n"
 WEB = POD.replace("%s", "{name: a, image: 'r/a:1'}")
@@ -91,7 +94,11 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("files", ATTACKS.values(), ids=ATTACKS)
-def test_reading_ends_and_says_that_it_does_not_know(files: dict[str, str]) -> None:
+def test_reading_ends_and_says_that_it_does_not_know(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read within a tenth of the volume, which is used up as the whole of it is."""
+    whole = Volume()
+    tenth = Volume(bytes=whole.bytes // 10, files=whole.files // 10, values=whole.values // 10)
+    monkeypatch.setattr(Layers, "__init__", partialmethod(Layers.__init__, volume=tenth))
     tree = Overlay(None, changes={f"env/{path}": text.encode() for path, text in files.items()})
     assert read_kustomization(tree, "env").unknown
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, names
 from kardinal.kube import PatchType
 from kardinal.objects import GRAPH, GRAPH_REVISION, JsonObject
-from kardinal.steps.sequence import default_sequence
-from kardinal_controller.program import Controller
-from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.promotion.steps.sequence import default_sequence
+from kardinal_controller.program import ControlPlane
+from tests.support.names import DEV, POLICIES, PROD, TEAM
 from tests.support.objects import API_VERSION, bundle, environment, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import APPLICATION, GitRepository
@@ -78,69 +78,44 @@ async def refused(world: World, name: str = "mine") -> str:
     return str(condition(found, "Accepted")["message"])
 
 
-async def promoted_to_staging(world: World, repository: GitRepository, *gates: JsonObject) -> None:
+async def held_before_prod(world: World, repository: GitRepository, *gates: JsonObject) -> None:
     """Run a Bundle until the gates before prod hold it."""
-    await world.apply(pipeline(repository, provider="git"), *gates)
+    await world.apply(pipeline(repository, provider="git", environments=[DEV, PROD]), *gates)
     await world.settle()
     await world.apply(bundle("app-1"))
-    await world.wait_for(
-        PROMOTION_STEP, f"app-1-{STAGING}", lambda obj: obj.get("status", {}).get("state") == "Verified"
-    )
+    await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda obj: obj.get("status", {}).get("state") == "Verified")
     await world.settle()
 
 
 @pytest.fixture
-async def controller(world: World) -> Controller:
+async def controller(world: World) -> ControlPlane:
     started = await start_controller(world)
     await start_simulator(world, delay=timedelta(0))
     return started
 
 
-@pytest.mark.parametrize(
-    "node",
-    [
-        pytest.param(
-            lambda repository: {
-                "id": "everything",
-                "watch": {"apiVersion": BUNDLE.api_version, "kind": "Bundle", "selector": {}},
-            },
-            id="a watch of the Bundles of all namespaces",
-        ),
-        pytest.param(
-            lambda repository: template(handmade_step(repository, namespace=VICTIM)), id="a step in another namespace"
-        ),
-        pytest.param(lambda repository: template(handmade_step(repository)), id="a step of its own"),
-        pytest.param(
-            lambda repository: template(
-                gate("org", "true", namespace=VICTIM, labels={names.LABEL_BUNDLE: "mask"}, applies_to=None)
-            ),
-            id="a label for an org gate",
-        ),
-    ],
-)
-async def test_a_graph_of_the_tenant_makes_and_reads_nothing(
-    world: World, repository: GitRepository, controller: Controller, node: Callable[[GitRepository], JsonObject]
-) -> None:
+async def test_graphs_of_the_tenant_make_and_read_nothing(world: World, repository: GitRepository) -> None:
+    """Try a watch of all namespaces, a step there, a step of the tenant's own, and a label for an org gate."""
+    everything = {"apiVersion": BUNDLE.api_version, "kind": "Bundle", "selector": {}}
+    masked = gate("org", "true", namespace=VICTIM, labels={names.LABEL_BUNDLE: "mask"}, applies_to=None)
+    nodes = {
+        "watch": {"id": "everything", "watch": everything},
+        "elsewhere": template(handmade_step(repository, namespace=VICTIM)),
+        "mine": template(handmade_step(repository)),
+        "label": template(masked),
+    }
+    await start_controller(world)
     await world.apply(gate("org", "false", namespace=VICTIM, applies_to=None), bundle("secret", namespace=VICTIM))
-    before = [await world.objects(kind) for kind in (PROMOTION_STEP, POLICY_GATE)]
-    await world.apply(graph(node(repository)))
-    assert "only the Graphs of Bundles" in await refused(world)
+    before = await world.objects(POLICY_GATE)
+    await world.apply(*(graph(node, name=name) for name, node in nodes.items()))
+    for name in nodes:
+        assert "only the Graphs of Bundles" in await refused(world, name)
     await world.settle()
-    made = await world.get(GRAPH, "mine")
-    assert made["status"]["nodes"] == []
-    steps, gates = [await world.objects(kind) for kind in (PROMOTION_STEP, POLICY_GATE)]
-    assert steps == before[0] == []
-    assert [each["metadata"].get("labels") for each in gates] == [each["metadata"].get("labels") for each in before[1]]
-
-
-async def test_a_second_graph_of_a_bundle_is_refused(
-    world: World, repository: GitRepository, controller: Controller
-) -> None:
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES))
-    owner = await world.get(BUNDLE, "app-1")
-    await world.apply(graph(template(handmade_step(repository)), owner=owner))
-    assert "has another Graph" in await refused(world)
-    assert await world.find(PROMOTION_STEP, "mine") is None
+    for name in nodes:
+        assert (await world.get(GRAPH, name))["status"]["nodes"] == []
+    assert await world.objects(PROMOTION_STEP) == []
+    gates = await world.objects(POLICY_GATE)
+    assert [each["metadata"].get("labels") for each in gates] == [each["metadata"].get("labels") for each in before]
 
 
 async def test_a_graph_that_waits_under_the_name_of_a_bundle_is_not_taken_for_its_own(
@@ -157,10 +132,10 @@ async def test_a_graph_that_waits_under_the_name_of_a_bundle_is_not_taken_for_it
 
 
 async def test_nodes_that_are_added_to_the_graph_of_a_bundle_are_not_walked_and_not_recorded(
-    world: World, repository: GitRepository, controller: Controller
+    world: World, repository: GitRepository, controller: ControlPlane
 ) -> None:
     await world.apply(pipeline(repository, provider="git"), gate("org", "false", namespace=POLICIES))
-    await world.apply(bundle("app-1", intent={"target": STAGING}))
+    await world.apply(bundle("app-1", intent={"target": DEV}))
     await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "Verified")
     nodes = (await world.get(GRAPH, "app-1"))["spec"]["nodes"]
     body = {"spec": {"nodes": [*nodes, template(handmade_step(repository))]}}
@@ -173,13 +148,19 @@ async def test_nodes_that_are_added_to_the_graph_of_a_bundle_are_not_walked_and_
     assert await world.find(PROMOTION_STEP, "mine") is None
 
 
-async def test_a_forged_revision_is_not_walked(world: World, repository: GitRepository, controller: Controller) -> None:
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES))
-    owner = await world.get(GRAPH, "app-1")
+async def test_a_second_graph_and_a_forged_revision_of_a_bundle_are_not_walked(
+    world: World, repository: GitRepository, controller: ControlPlane
+) -> None:
+    """Add a second Graph of the Bundle, and a forged revision of its own, which is broken then."""
+    await held_before_prod(world, repository, gate("org", "false", namespace=POLICIES))
+    owner = await world.get(BUNDLE, "app-1")
+    await world.apply(graph(template(handmade_step(repository)), owner=owner))
+    assert "has another Graph" in await refused(world)
+    owned = await world.get(GRAPH, "app-1")
     forged = {
         "apiVersion": GRAPH_REVISION.api_version,
         "kind": "GraphRevision",
-        "metadata": {"name": "app-1-g99999", "namespace": TEAM, "ownerReferences": [reference(owner)]},
+        "metadata": {"name": "app-1-g99999", "namespace": TEAM, "ownerReferences": [reference(owned)]},
         "spec": {
             "nodes": [template(handmade_step(repository))],
             "generation": 99999,
@@ -195,44 +176,31 @@ async def test_a_forged_revision_is_not_walked(world: World, repository: GitRepo
     assert await world.find(PROMOTION_STEP, "mine") is None
 
 
-async def test_a_step_by_hand_is_not_executed(world: World, repository: GitRepository, controller: Controller) -> None:
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES))
-    await world.apply(handmade_step(repository))
-    found = await world.wait_for(PROMOTION_STEP, "mine", lambda obj: bool(condition(obj, "NotOwned")))
-    assert found["status"]["message"] == "not executed: no Graph controls it"
-    await world.idle(timedelta(minutes=30))
-    assert repository.promotions(PROD) == []
-
-
-async def test_a_step_that_names_the_graph_as_its_owner_is_not_executed(
-    world: World, repository: GitRepository, controller: Controller
+async def test_steps_that_no_graph_made_are_not_executed(
+    world: World, repository: GitRepository, controller: ControlPlane
 ) -> None:
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES))
-    forged = handmade_step(repository)
-    forged["metadata"]["ownerReferences"] = [reference(await world.get(GRAPH, "app-1"))]
-    await world.apply(forged)
-    found = await world.wait_for(PROMOTION_STEP, "mine", lambda obj: bool(condition(obj, "NotOwned")))
-    assert "has no node of that name" in found["status"]["message"]
-    assert repository.promotions(PROD) == []
-
-
-async def test_a_step_in_the_place_of_a_gated_one_is_not_executed(
-    world: World, repository: GitRepository, controller: Controller
-) -> None:
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES))
-    forged = handmade_step(repository, name=f"app-1-{PROD}", path=f"environments/{DEV}")
-    forged["metadata"]["ownerReferences"] = [reference(await world.get(GRAPH, "app-1"))]
-    await world.apply(forged)
-    found = await world.wait_for(PROMOTION_STEP, f"app-1-{PROD}", lambda obj: bool(condition(obj, "NotOwned")))
-    assert "its spec was changed by hand" in found["status"]["message"]
-    assert len(repository.promotions(DEV)) == 1
-
-
-async def test_a_step_in_the_place_of_a_gated_one_with_the_right_spec_waits_for_its_gates(
-    world: World, repository: GitRepository, controller: Controller
-) -> None:
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES))
+    """Make a step by hand, one that names the Graph as its owner, and two in the place of the gated one."""
+    await held_before_prod(world, repository, gate("org", "false", namespace=POLICIES))
     owner = await world.get(GRAPH, "app-1")
+    owned = handmade_step(repository, name="owned")
+    moved = handmade_step(repository, name=f"app-1-{PROD}", path=f"environments/{DEV}")
+    for each in (owned, moved):
+        each["metadata"]["ownerReferences"] = [reference(owner)]
+    await world.apply(handmade_step(repository), owned, moved)
+    messages = {
+        "mine": "not executed: no Graph controls it",
+        "owned": "has no node of that name",
+        f"app-1-{PROD}": "its spec was changed by hand",
+    }
+    for name, message in messages.items():
+        found = await world.wait_for(PROMOTION_STEP, name, lambda obj: bool(condition(obj, "NotOwned")))
+        assert message in found["status"]["message"]
+    await world.idle(timedelta(minutes=10))
+    assert len(repository.promotions(DEV)) == 1
+    assert repository.promotions(PROD) == []
+
+    # With the right spec it is a step of the Graph, and waits for its gates.
+    await world.delete(PROMOTION_STEP, f"app-1-{PROD}")
     node = next(
         each
         for each in owner["spec"]["nodes"]
@@ -252,38 +220,41 @@ async def test_a_step_in_the_place_of_a_gated_one_with_the_right_spec_waits_for_
     assert repository.promotions(PROD) == []
 
 
-async def test_a_contested_instance_of_an_org_gate_stays_closed(
-    world: World, repository: GitRepository, controller: Controller
+async def test_an_instance_of_an_org_gate_stays_closed_until_its_template_opens_it(
+    world: World, repository: GitRepository, controller: ControlPlane
 ) -> None:
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES))
+    """Write to the instance, point it at a template of the tenant, and delete, break and mend its own template."""
+    await held_before_prod(world, repository, gate("org", "false", namespace=POLICIES), gate("mine", "true"))
     instance = f"app-1-{PROD}-org"
-    for _ in range(3):
-        body = {"spec": {"expression": "true"}}
-        await world.client.patch(POLICY_GATE, instance, TEAM, body, kind=PatchType.MERGE)
+    for spec in ({"expression": "true"}, {"origin": {"namespace": TEAM, "name": "mine"}}):
+        for _ in range(2):
+            await world.client.patch(POLICY_GATE, instance, TEAM, {"spec": spec}, kind=PatchType.MERGE)
+            await world.settle()
+            assert (await world.get(POLICY_GATE, instance))["status"]["ready"] is False
+        await world.wait_for(
+            POLICY_GATE,
+            instance,
+            lambda obj: (obj["spec"]["expression"], obj["spec"]["origin"]["name"]) == ("false", "org"),
+        )
         await world.settle()
         assert (await world.get(POLICY_GATE, instance))["status"]["ready"] is False
-    await world.wait_for(POLICY_GATE, instance, lambda obj: obj["spec"]["expression"] == "false")
-    await world.settle()
-    assert (await world.get(POLICY_GATE, instance))["status"]["ready"] is False
-    assert repository.promotions(PROD) == []
 
-
-async def test_an_instance_that_is_pointed_at_another_template_stays_closed(
-    world: World, repository: GitRepository, controller: Controller
-) -> None:
-    mine = gate("mine", "true")
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES), mine)
-    instance = f"app-1-{PROD}-org"
-    for _ in range(2):
-        body = {"spec": {"origin": {"namespace": TEAM, "name": "mine"}}}
-        await world.client.patch(POLICY_GATE, instance, TEAM, body, kind=PatchType.MERGE)
-        await world.settle()
-        assert (await world.get(POLICY_GATE, instance))["status"]["ready"] is False
+    await world.delete(POLICY_GATE, "org", POLICIES)
+    found = await world.wait_for(
+        POLICY_GATE, instance, lambda obj: "does not exist" in (obj["status"].get("reason") or "")
+    )
+    assert found["status"]["ready"] is False
+    await world.idle(timedelta(minutes=10))
+    await world.apply(gate("org", "bundle.nothing", namespace=POLICIES))
+    found = await world.wait_for(POLICY_GATE, instance, lambda obj: "nothing" in (obj["status"].get("reason") or ""))
+    assert found["status"]["ready"] is False
     assert repository.promotions(PROD) == []
+    await world.apply(gate("org", "true", namespace=POLICIES))
+    await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "Verified")
 
 
 async def test_an_instance_made_in_advance_does_not_become_the_gate(
-    world: World, repository: GitRepository, controller: Controller
+    world: World, repository: GitRepository, controller: ControlPlane
 ) -> None:
     """The Graph has not reached prod when an open instance of the gate is already there."""
     await world.apply(pipeline(repository, provider="git", environments=[DEV, environment(PROD)]))
@@ -305,43 +276,19 @@ async def test_an_instance_made_in_advance_does_not_become_the_gate(
     assert repository.promotions(PROD) == []
 
 
-async def test_a_deleted_template_closes_its_instances_until_it_is_back(
-    world: World, repository: GitRepository, controller: Controller
-) -> None:
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES))
-    await world.delete(POLICY_GATE, "org", POLICIES)
-    instance = f"app-1-{PROD}-org"
-    found = await world.wait_for(
-        POLICY_GATE, instance, lambda obj: "does not exist" in (obj["status"].get("reason") or "")
-    )
-    assert found["status"]["ready"] is False
-    await world.idle(timedelta(minutes=10))
-    assert repository.promotions(PROD) == []
-    await world.apply(gate("org", "true", namespace=POLICIES))
-    await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "Verified")
-
-
-async def test_a_mended_template_mends_what_waits_on_it(
-    world: World, repository: GitRepository, controller: Controller
-) -> None:
-    await promoted_to_staging(world, repository, gate("org", "bundle.nothing", namespace=POLICIES))
-    await world.apply(gate("org", "true", namespace=POLICIES))
-    await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "Verified")
-
-
 @pytest.mark.local_only("the garbage collector of a cluster does not rest while a finalizer keeps an object")
-@pytest.mark.parametrize("layer", ["999999", "9" * 5000])
 async def test_forged_marks_do_not_keep_a_graph_from_going(
-    world: World, repository: GitRepository, controller: Controller, layer: str
+    world: World, repository: GitRepository, controller: ControlPlane
 ) -> None:
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES))
+    await held_before_prod(world, repository, gate("org", "false", namespace=POLICIES))
     owner = await world.get(GRAPH, "app-1")
     marked = (await world.get(PROMOTION_STEP, f"app-1-{DEV}"))["metadata"]
-    forged = handmade_step(repository, name="forged")
-    annotations = {**marked["annotations"], "internal.kro.run/apply-order": layer}
-    forged["metadata"] |= HOLD | {"labels": marked["labels"], "annotations": annotations}
-    forged["metadata"]["ownerReferences"] = [reference(owner)]
-    await world.apply(forged)
+    for name, layer in {"high": "999999", "endless": "9" * 5000}.items():
+        forged = handmade_step(repository, name=name)
+        annotations = {**marked["annotations"], "internal.kro.run/apply-order": layer}
+        forged["metadata"] |= HOLD | {"labels": marked["labels"], "annotations": annotations}
+        forged["metadata"]["ownerReferences"] = [reference(owner)]
+        await world.apply(forged)
     await world.settle()
     await world.delete(BUNDLE, "app-1")
 
@@ -354,9 +301,9 @@ async def test_forged_marks_do_not_keep_a_graph_from_going(
 
 @pytest.mark.local_only("the time of a deletion is the server's, and ten minutes of it are long")
 async def test_a_finalizer_on_a_step_keeps_a_graph_for_minutes_and_not_for_ever(
-    world: World, repository: GitRepository, controller: Controller
+    world: World, repository: GitRepository, controller: ControlPlane
 ) -> None:
-    await promoted_to_staging(world, repository, gate("org", "false", namespace=POLICIES))
+    await held_before_prod(world, repository, gate("org", "false", namespace=POLICIES))
     held = {"metadata": HOLD}
     await world.client.patch(POLICY_GATE, f"app-1-{PROD}-org", TEAM, held, kind=PatchType.MERGE)
     await world.delete(BUNDLE, "app-1")

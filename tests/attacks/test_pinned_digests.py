@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.kube import Forbidden, PatchType
 from kardinal.objects import GRAPH, JsonObject
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
 from tests.agent.promotion_steps import deploy
 from tests.bundles.reading import condition, phase
 from tests.bundles.rollbacks import rollback
@@ -31,7 +31,8 @@ EVIL = f"sha256:{'e' * 64}"
 async def registry(world: World, repository: GitRepository) -> AsyncIterator[ImageRegistry]:
     """Yield a registry with the tag of an environment that is written by digest, and a controller that asks it."""
     async with serving_registry() as registry:
-        overlay, name = repository.read(KUSTOMIZATION), f"name: {IMAGE}\n"
+        overlay = repository.read(KUSTOMIZATION)
+        name = f"name: {IMAGE}\n"
         repository.commit({KUSTOMIZATION: overlay.replace(name, f"{name}    newName: {image(registry)}\n")})
         registry.push("acme/my-app", "1.1.0", b"{}")
         await start_controller(world, allow_registries=(HERE,))
@@ -70,44 +71,34 @@ async def test_a_bundle_brings_no_digest_in_its_status(
     assert written(repository) == digest
 
 
-async def test_an_agent_says_nothing_of_what_a_tag_is(world: World, registry: ImageRegistry) -> None:
+async def test_a_bundle_that_waits_for_a_digest_is_not_written_by_its_tag(
+    world: World, repository: GitRepository, registry: ImageRegistry
+) -> None:
+    """Have the agent say what the tag is, and change the step and then the Pipeline to write the tag."""
     registry.answer = answering(503)
+    head = repository.head()
     await world.apply(bundle("app-1", image=image(registry)))
     before = await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Held") is not None)
+
     agent = await world.connect("agent")
     for subresource in (None, "status"):
         with pytest.raises(Forbidden):
             await agent.patch(BUNDLE, "app-1", TEAM, {"status": forged(registry)}, subresource=subresource)
     assert (await world.get(BUNDLE, "app-1"))["status"]["artifacts"] == before["status"]["artifacts"]
 
-
-async def test_a_step_that_is_changed_to_write_the_tag_is_not_executed(
-    world: World, repository: GitRepository, registry: ImageRegistry
-) -> None:
-    registry.answer = answering(503)
-    before = repository.head()
-    await world.apply(bundle("app-1", image=image(registry)))
-    await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Held") is not None)
     for change in (None, False):
         body = {"spec": {"update": {"pinDigest": change}}}
         await world.client.patch(PROMOTION_STEP, f"app-1-{DEV}", TEAM, body, kind=PatchType.MERGE)
         # The engine puts it back, and until then it is not executed.
         await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda obj: obj["spec"]["update"].get("pinDigest") is True)
     await world.settle()
-    assert repository.head() == before
+    assert repository.head() == head
 
-
-async def test_a_pipeline_that_is_changed_later_lifts_nothing_from_a_bundle_under_way(
-    world: World, repository: GitRepository, registry: ImageRegistry
-) -> None:
-    registry.answer = answering(503)
-    before = repository.head()
-    await world.apply(bundle("app-1", image=image(registry)))
-    await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Held") is not None)
+    # A Pipeline that is changed later lifts nothing from a Bundle under way.
     await world.apply(pipeline(repository, environments=[DEV]))
     await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Outdated") is not None)
     await world.settle()
-    assert repository.head() == before
+    assert repository.head() == head
 
 
 async def test_a_rollback_is_given_digests_by_what_was_verified_alone(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from kardinal.api import names
+from kardinal.objects.secret_purposes import CREDENTIALS_GIT, CREDENTIALS_REGISTRY
 from kardinal_controller.registries.challenge import Challenge, token_url
 from kardinal_controller.registries.errors import RegistryError
 from kardinal_controller.registries.pull_secrets import read_logins
@@ -60,9 +60,9 @@ async def test_a_login_goes_to_no_token_service_that_its_secret_does_not_name() 
 @pytest.mark.parametrize(
     ("hosts", "label"),
     [
-        ("other.example.com", names.CREDENTIALS_REGISTRY),
-        ("", names.CREDENTIALS_REGISTRY),
-        (None, names.CREDENTIALS_GIT),
+        ("other.example.com", CREDENTIALS_REGISTRY),
+        ("", CREDENTIALS_REGISTRY),
+        (None, CREDENTIALS_GIT),
     ],
     ids=["another host", "no host", "a Secret for Git"],
 )

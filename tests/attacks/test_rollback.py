@@ -8,11 +8,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.kube import Invalid
 from kardinal.objects import GRAPH, SECRET, JsonObject
-from kardinal.policy.holds import hold_gate
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.promotion.policy.holds import hold_gate
+from kardinal_controller.program import ControlPlane
 from tests.bundles.reading import REPOSITORY, condition, patch, phase
 from tests.bundles.rollbacks import identity, rollback
 from tests.bundles.scripted_agent import ScriptedAgent, agent, controller
@@ -29,7 +29,7 @@ EVIL = {"artifacts": {"images": [{"name": "app", "reference": "ghcr.io/acme/my-a
 
 
 @pytest.fixture
-async def proven(world: World, controller: Controller, agent: ScriptedAgent) -> tuple[JsonObject, JsonObject]:
+async def proven(world: World, controller: ControlPlane, agent: ScriptedAgent) -> tuple[JsonObject, JsonObject]:
     """Return two Bundles, of which the first was Verified in dev and staging, and the second in dev."""
     await world.apply(pipeline(REPOSITORY), bundle("app-1", tag="1.0.0", intent={"target": STAGING}))
     await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
@@ -37,6 +37,13 @@ async def proven(world: World, controller: Controller, agent: ScriptedAgent) -> 
     await world.apply(bundle("app-2", tag="2.0.0", intent={"target": DEV}))
     await agent.verify(f"app-2-{DEV}")
     return before, await world.wait_for(BUNDLE, "app-2", phase("Verified"))
+
+
+@pytest.fixture
+async def ci(world: World, controller: ControlPlane) -> AsyncIterator[Ci]:
+    await world.client.create(SECRET, webhook_secret())
+    async with aiohttp.ClientSession() as session:
+        yield Ci(controller.api_url, session, world.clock)
 
 
 FORGED: dict[str, tuple[tuple[str, ...], JsonObject, str, str]] = {
@@ -82,29 +89,21 @@ async def test_a_forged_rollback_is_refused_and_goes_nowhere(
         assert "; " in invalid["message"], "says what to do"
     assert sorted(each["metadata"]["name"] for each in await world.objects(GRAPH)) == ["app-1", "app-2"]
 
-
-async def test_a_bundle_of_another_pipeline_is_not_restored(
-    world: World, proven: tuple[JsonObject, JsonObject]
-) -> None:
-    before, after = proven
+    # A Bundle of another Pipeline is not restored.
     await world.apply(pipeline(REPOSITORY, name="other"))
-    forged = rollback("forged", STAGING, of=after, restores=before)
+    forged = rollback("of-another", STAGING, of=after, restores=before)
     forged["metadata"]["labels"]["kardinal.io/pipeline"] = "other"
     await world.apply(forged)
-    refused = await world.wait_for(BUNDLE, "forged", phase("Failed"))
+    refused = await world.wait_for(BUNDLE, "of-another", phase("Failed"))
     assert "belongs to Pipeline my-app, and not to other" in str(condition(refused, "InvalidSpec"))
 
-
-async def test_proof_that_is_written_by_the_author_counts_for_nothing(
-    world: World, proven: tuple[JsonObject, JsonObject]
-) -> None:
-    _, after = proven
+    # Proof that is written by the author counts for nothing.
     moment = "2026-01-01T00:00:00Z"
     proof = {"pipeline": "my-app", "environments": {PROD: {"state": "Verified", "verifiedAt": moment}}}
     await world.apply({**bundle("evil", tag="evil", intent={"target": DEV}), "status": proof})
     evil = await world.wait_for(BUNDLE, "evil", phase("Promoting"))
-    await world.apply(rollback("forged", PROD, of=after, restores=evil))
-    refused = await world.wait_for(BUNDLE, "forged", phase("Failed"))
+    await world.apply(rollback("proven", PROD, of=after, restores=evil))
+    refused = await world.wait_for(BUNDLE, "proven", phase("Failed"))
     assert f"never Verified in {PROD}" in str(condition(refused, "InvalidSpec"))
 
 
@@ -117,9 +116,17 @@ CHANGES: dict[str, Any] = {
 
 
 async def test_a_rollback_never_changes_and_no_bundle_becomes_one(
-    world: World, proven: tuple[JsonObject, JsonObject]
+    world: World, proven: tuple[JsonObject, JsonObject], ci: Ci
 ) -> None:
+    """Neither by a patch nor by CI."""
     before, after = proven
+    wanted = {"environments": [STAGING], "of": identity(after), "restores": identity(before), "emergency": True}
+    answer = await ci.post(body_of(artifacts=before["spec"]["artifacts"], intent={"rollback": wanted}))
+    assert answer.status == 422
+    (error,) = answer.body["errors"]
+    assert (error["field"], "kardinal rollback" in error["message"]) == ("intent.rollback", True)
+    assert len(await world.objects(BUNDLE)) == 2
+
     await world.apply(rollback("back", STAGING, of=after, restores=before))
     for change in CHANGES.values():
         with pytest.raises(Invalid, match="rollback is immutable"):
@@ -128,23 +135,6 @@ async def test_a_rollback_never_changes_and_no_bundle_becomes_one(
     with pytest.raises(Invalid, match="rollback is immutable"):
         await patch(world, "app-2", {"spec": {"intent": {"rollback": wanted}}})
     await world.wait_for(PROMOTION_STEP, f"back-{STAGING}", lambda _: True)
-
-
-@pytest.fixture
-async def ci(world: World, controller: Controller) -> AsyncIterator[Ci]:
-    await world.client.create(SECRET, webhook_secret())
-    async with aiohttp.ClientSession() as session:
-        yield Ci(controller.api_url, session, world.clock)
-
-
-async def test_ci_cannot_roll_back(world: World, proven: tuple[JsonObject, JsonObject], ci: Ci) -> None:
-    before, after = proven
-    wanted = {"environments": [STAGING], "of": identity(after), "restores": identity(before), "emergency": True}
-    answer = await ci.post(body_of(artifacts=before["spec"]["artifacts"], intent={"rollback": wanted}))
-    assert answer.status == 422
-    (error,) = answer.body["errors"]
-    assert (error["field"], "kardinal rollback" in error["message"]) == ("intent.rollback", True)
-    assert len(await world.objects(BUNDLE)) == 2
 
 
 async def test_who_writes_bundles_alone_neither_holds_an_environment_nor_ends_a_hold(world: World) -> None:

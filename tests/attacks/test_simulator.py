@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kardinal.git import GitRunner
-from kardinal.git.isolation import Walls, find_walls
-from kardinal_local.simulator import BuiltInRenderer, Renderer
+from kardinal.processes.isolation import Walls, find_walls
+from kardinal_local.simulator import BuiltInRenderer, DirectoryRenderer
 from kardinal_local.simulator.exports import Exports
 from kardinal_local.simulator.kustomization import RenderError
 from kardinal_local.simulator.renderer import KustomizeRenderer, find_renderer
@@ -27,7 +27,7 @@ def shell(directory: Path, runner: GitRunner, script: str, walls: Walls = NO_WAL
     return KustomizeRenderer(command, exports=Exports(directory, runner=runner), runner=runner, walls=walls)
 
 
-async def rendered(files: Files, renderer: Renderer, path: str = "env/dev") -> list[dict[str, object]]:
+async def rendered(files: Files, renderer: DirectoryRenderer, path: str = "env/dev") -> list[dict[str, object]]:
     async with renderer.at(files.repository, files.bare.head()) as rendering:
         return (await rendering.render(path, None)).objects
 
@@ -73,7 +73,7 @@ async def test_links_that_lead_out_by_way_of_each_other_are_cut(
     assert found["kind"] == "Deployment"
 
 
-async def test_what_is_printed_without_an_end_is_an_error(files: Files, tmp_path: Path, runner: GitRunner) -> None:
+async def test_endless_output_is_an_error(files: Files, tmp_path: Path, runner: GitRunner) -> None:
     with pytest.raises(RenderError):
         await rendered(files, shell(tmp_path / "exports", runner, "exec cat /dev/zero"))
     assert os.listdir(tmp_path / "exports") == []

@@ -68,7 +68,8 @@ def paths(found: Any, start: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_a_field_of_a_strange_shape_ends_no_judgement(sample: str) -> None:
     adapter, made, others = SAMPLES[sample]
-    step, promoted = promotion_step(HEALTHS[sample]), promotion(NEW)
+    step = promotion_step(HEALTHS[sample])
+    promoted = promotion(NEW)
     judgements = 0
     for path in set(paths(made)) - IDENTITY:
         for strange in STRANGE:
@@ -91,7 +92,7 @@ def test_an_object_without_a_status_proves_nothing(sample: str) -> None:
     assert judged(adapter, promotion_step(HEALTHS[sample]), promotion(NEW), found, *others).state == "progressing"
 
 
-def test_what_an_object_says_is_short_and_plain_and_told_apart_from_fixed_words() -> None:
+def test_quoted_text_of_an_object_is_short_and_marked() -> None:
     found = kustomization()
     is_("False", "HealthCheckFailed")(found)
     change("status", "conditions", 0, "message", to="secret \x1b[2J\u202e" + "x" * 100_000)(found)
@@ -116,7 +117,9 @@ def test_a_long_inventory_is_refused_and_not_judged_in_part() -> None:
         *({"id": f"prod_app-{index}_apps_Deployment"} for index in range(500)),
     ]
     change("status", "inventory", "entries", to=entries)(found)
-    adapter, step, promoted = Flux(), promotion_step(HEALTHS["kustomization"]), promotion(NEW)
+    adapter = Flux()
+    step = promotion_step(HEALTHS["kustomization"])
+    promoted = promotion(NEW)
     assert len(adapter.related(step, promoted, objects_of(found))) == 500
     answer = judged(adapter, step, promoted, found, deployment(), *(deployment(name=f"app-{i}") for i in range(500)))
     assert answer.message.endswith("it applied 500 workloads or more: use health.type resource")

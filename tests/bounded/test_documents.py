@@ -28,7 +28,7 @@ DEEP = b"[" * 500 + b"]" * 500
     ],
     ids=["size", "open", "empty lists", "nested", "backslash", "quote", "both", "numbers", "strings"],
 )
-def test_what_is_beyond_a_bound_is_refused_before_it_is_decoded(
+def test_document_beyond_a_bound_is_refused_before_decoding(
     content: bytes, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(orjson, "loads", lambda _: pytest.fail("decoded"))
@@ -43,7 +43,7 @@ def test_brackets_and_commas_in_strings_are_text() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"<html>", b"\xff", b'{"a":1}}', b"NaN", b'"a', b"[1] [2]"])
-def test_what_is_no_json_is_said_by_its_place_and_not_quoted(content: bytes) -> None:
+def test_invalid_json_is_reported_by_position_without_its_text(content: bytes) -> None:
     with pytest.raises(NotJson, match=r"^it is not JSON \(line 1, column \d+\)$"):
         decode(content, LIMITS)
 

@@ -43,7 +43,7 @@ async def test_the_total_holds_for_all_and_later_ones_pass_by_who_is_over_its_sh
     assert holding.held == 0
 
 
-async def test_what_is_larger_than_a_share_is_let_in_alone() -> None:
+async def test_body_larger_than_a_share_is_admitted_alone() -> None:
     holding = Holding(share=10, total=15)
     (await holding.take("a", 1_000)).release()
     assert holding.held == 0

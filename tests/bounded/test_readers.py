@@ -9,7 +9,7 @@ import pytest
 from kardinal.scm import WebhookRejected
 from kardinal.scm.webhooks import payload_of
 from kardinal_agent.endpoints.answers import read_answer
-from kardinal_agent.endpoints.client import Reply
+from kardinal_agent.endpoints.client import EndpointReply
 from kardinal_agent.endpoints.errors import EndpointFailed
 from kardinal_controller.http.body import BodyUnreadable, decode
 
@@ -35,7 +35,7 @@ def test_a_body_of_the_webhook_that_is_costly_is_refused(content: bytes) -> None
 def test_an_answer_of_an_endpoint_that_is_costly_is_not_quoted(content: bytes, status: int) -> None:
     with pytest.raises(EndpointFailed) as failed:
         read_answer(
-            Reply(status, {}, content),
+            EndpointReply(status, {}, content),
             url="https://steps.example.org/run",
             polled=None,
             secrets=(),

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from kardinal.api.bundle import EnvironmentStatus, IntentRequest
-from kardinal.translation.environment_order import ancestors
-from kardinal.translation.route import remaining
+from kardinal.promotion.api.bundle import EnvironmentStatus, IntentRequest
+from kardinal.promotion.translation.environment_order import ancestors
+from kardinal.promotion.translation.route import remaining
 from kardinal_controller.bundles.contenders import Contender, Order, Standing
 from kardinal_controller.bundles.progress import progress
 from kardinal_controller.bundles.requests import Situation, answered
-from kardinal_controller.bundles.takeover import settled
+from kardinal_controller.bundles.supersession import settled
 
 __all__ = ["Life", "ModelBundle", "ModelStep"]
 
@@ -50,6 +50,11 @@ class ModelBundle:
     nodes: set[str] = field(default_factory=set)
     """The environments that the Graph has a step for, made or to come."""
     has_graph: bool = True
+    seen: tuple[object, ...] = ()
+    """The facts of the latest run: without others, a run changes nothing."""
+    changes: int = 0
+    """How often it has changed for the others."""
+    _known: tuple[Mapping[str, EnvironmentStatus], object, Contender] | None = None
 
     @property
     def name(self) -> str:
@@ -64,11 +69,19 @@ class ModelBundle:
         return self.phase in ("Verified", "Failed", "Superseded")
 
     def contender(self) -> Contender:
+        """Return the Bundle as the others see it: the same object as long as nothing of it changes."""
+        rest = (self.has_graph, len(self.requests))
+        if self._known is None or self._known[0] is not self.entries or self._known[1] != rest:
+            self._known = self.entries, rest, self._contender()
+            self.changes += 1
+        return self._known[2]
+
+    def _contender(self) -> Contender:
         return Contender(
             self.name,
             (START, self.number),
             standings={name: Standing.of(entry) for name, entry in self.entries.items()},
-            requests=self.requests,
+            requests=dict(self.requests),
             pinned=self.pinned,
             rolls_back=self.rolls_back,
             has_graph=self.has_graph,
@@ -80,7 +93,10 @@ class Life:
     """One history: `landings` has the numbers of the Bundles that landed in each environment, in order."""
 
     def __init__(self, random: Random, *, queue: bool, asks: bool = False, rollbacks: bool = False) -> None:
-        self.random, self.queue, self.asks, self.rollbacks = random, queue, asks, rollbacks
+        self.random = random
+        self.queue = queue
+        self.asks = asks
+        self.rollbacks = rollbacks
         self.last = 0
         self.now = START
         names = [f"e{number}" for number in range(random.randint(1, 5))]
@@ -153,7 +169,8 @@ class Life:
         name = self.random.choice(landed)
         self.last += 1
         made = ModelBundle(self.last, {name: ()}, rolls_back=True)
-        made.entries, made.nodes = {name: EnvironmentStatus(state="Pending")}, {name}
+        made.entries = {name: EnvironmentStatus(state="Pending")}
+        made.nodes = {name}
         self.bundles.append(made)
         self.holds[name] = made.name
 
@@ -202,12 +219,16 @@ class Life:
             self._act(bundle, self.random.choice(list(bundle.steps)), luck=0.85)
 
     def _reconcile(self, bundle: ModelBundle) -> None:
+        facts = self._facts(bundle)
+        if facts == bundle.seen:
+            return
+        bundle.seen = facts
         entries = {name: self._entry(bundle, name) for name in bundle.upstreams}
         verified = {name for name, entry in entries.items() if entry.state == "Verified"}
         coming = {
             name for name, before in bundle.upstreams.items() if name not in self.gated and verified.issuperset(before)
         }
-        bundle.entries = settled(
+        found = settled(
             bundle.contender().with_standings(entries),
             entries,
             [other.contender() for other in self.bundles if other is not bundle],
@@ -217,6 +238,8 @@ class Life:
             now=self.now,
             held=self.holds,
         )
+        if found != bundle.entries:
+            bundle.entries = found
         for name, entry in bundle.entries.items():
             if entry.displaced_by is not None and entries[name].displaced_by is None:
                 self._check_takeover(bundle, name, entry.displaced_by)
@@ -225,8 +248,15 @@ class Life:
         if bundle.phase == "Superseded" and at_rest and all(each.landed or each.has_ended for each in admitted):
             bundle.has_graph = False
 
+    def _facts(self, bundle: ModelBundle) -> tuple[object, ...]:
+        """Return all that a run depends on, but for the time, which stamps what a run changes."""
+        steps = [(name, each.attempt, each.state, each.prepared, each.landed) for name, each in bundle.steps.items()]
+        others = [(each.contender().name, each.changes) for each in self.bundles]
+        return (*steps, *others, *self.holds.items())
+
     def _entry(self, bundle: ModelBundle, name: str) -> EnvironmentStatus:
-        before, step = bundle.entries[name], bundle.steps.get(name)
+        before = bundle.entries[name]
+        step = bundle.steps.get(name)
         if step is None or before.state == "Verified" or step.attempt != before.attempt:
             return before.model_copy(update={"message": None})
         update = {"state": step.state, "prepared_at": step.prepared, "promoted_at": step.landed, "message": None}
@@ -248,7 +278,8 @@ class Life:
             bundle.steps[name] = ModelStep(attempt=entry.attempt)
 
     def _act(self, bundle: ModelBundle, name: str, *, luck: float) -> None:
-        step, known = bundle.steps.get(name), bundle.heard.get(name)
+        step = bundle.steps.get(name)
+        known = bundle.heard.get(name)
         if step is None or step.state in ("Verified", "Failed"):
             return
         if known is None or known.attempt != step.attempt:
@@ -256,7 +287,8 @@ class Life:
         if step.landed is not None:
             step.state = "Verified" if self.random.random() < luck else "Failed"
         elif known.displaced_by is not None:
-            step.state, step.writing = "Failed", False
+            step.state = "Failed"
+            step.writing = False
         elif step.writing:
             self._land(bundle, name, step)
         elif self.holds.get(name, bundle.name) != bundle.name:
@@ -264,12 +296,15 @@ class Life:
         elif self.random.random() > luck:
             step.state = "Failed"
         elif known.admitted_at is not None:
-            step.state, step.writing = "WaitingForMerge", True
+            step.state = "WaitingForMerge"
+            step.writing = True
         else:
             step.state, step.prepared = "Promoting", step.prepared or self.now
 
     def _land(self, bundle: ModelBundle, name: str, step: ModelStep) -> None:
-        step.state, step.writing, step.landed = "HealthChecking", False, self.now
+        step.state = "HealthChecking"
+        step.writing = False
+        step.landed = self.now
         # A pinned Bundle gives way to none, and goes after one that was asked for when it was under way.
         if not (self.asks and bundle.pinned):
             self.landings[name].append(int(bundle.contender().order_at(name)[1]))

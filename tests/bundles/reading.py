@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kardinal.api import BUNDLE, names
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject, ResourceType
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import BUNDLE
 from tests.support.names import TEAM
 from tests.support.world import World
 

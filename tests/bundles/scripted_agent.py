@@ -6,11 +6,11 @@ from datetime import datetime
 
 import pytest
 
-from kardinal.api import PROMOTION_STEP
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import format_time
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import PROMOTION_STEP
+from kardinal_controller.program import ControlPlane
 from tests.support.names import TEAM
 from tests.support.objects import pipeline
 from tests.support.programs import start_controller
@@ -44,13 +44,14 @@ class ScriptedAgent:
         """Let steps be Verified now, one after the other; returns when that was."""
         moment = self._world.clock.now()
         now = format_time(moment)
+        times = {"promotedAt": now, "verifiedAt": now, "healthySince": now}
         for name in names:
-            await self.step(name, state="Verified", verifiedAt=now, promotedAt=now, commit="c0ffee" + "0" * 34)
+            await self.step(name, state="Verified", healthy=True, commit="c0ffee" + "0" * 34, **times)
         return moment
 
 
 @pytest.fixture
-async def controller(world: World) -> Controller:
+async def controller(world: World) -> ControlPlane:
     return await start_controller(world, standalone=False)
 
 
@@ -60,7 +61,7 @@ def agent(world: World) -> ScriptedAgent:
 
 
 @pytest.fixture
-async def running(world: World, controller: Controller) -> Controller:
+async def running(world: World, controller: ControlPlane) -> ControlPlane:
     """Return a control plane that knows a Pipeline of three environments."""
     await world.apply(pipeline("file:///repo"))
     return controller

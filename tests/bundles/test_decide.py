@@ -1,42 +1,40 @@
-"""Decisions for a Bundle: from an observation to one decision."""
+"""Steps for a Bundle: from facts to one decision."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.api import Bundle, Pipeline
-from kardinal.api.bundle import BundleStatus, EnvironmentStatus
 from kardinal.objects import JsonObject
-from kardinal.translation.errors import GraphNameTaken, InvalidSpec, Problem, PromotionError, SkipDenied
-from kardinal.translation.topology import read_topology
+from kardinal.promotion.api import Bundle, Pipeline
+from kardinal.promotion.api.bundle import BundleStatus, EnvironmentStatus
+from kardinal.promotion.translation.errors import GraphNameTaken, InvalidSpec, Problem, PromotionError, SkipDenied
+from kardinal.promotion.translation.topology import read_topology
 from kardinal_controller.bundles.contenders import Standing
-from kardinal_controller.bundles.decide import (
-    PATIENCE,
-    Create,
-    Decision,
-    Delete,
-    Extend,
-    Hold,
-    Wait,
-    WriteStatus,
-    decide,
-)
-from kardinal_controller.bundles.observation import Observation
+from kardinal_controller.bundles.decisions import Action, Create, Delete, Extend, Leave, StartLater
+from kardinal_controller.bundles.observe import Facts, RunEffects
 from kardinal_controller.bundles.progress import environments
-from tests.bundles.observations import (
+from kardinal_controller.bundles.rules import Projection
+from kardinal_controller.bundles.status import PATIENCE
+from tests.bundles.facts import (
     MONOTONIC,
     NOW,
     PIPELINE,
     SAID,
+    Wait,
+    Write,
     bundle,
+    carried_out,
     graph,
+    made,
     next_run,
+    refused,
     retargeted,
     rival,
     seen,
@@ -72,7 +70,7 @@ NEWER_THAT_FAILED_IN_DEV = rival(dev=Standing("Failed", admitted=True), prod=Sta
 BOTH_VERIFIED = steps(dev="Verified", prod="Verified")
 
 # What a run finds after an earlier one has written its status.
-PROMOTING = next_run(seen(outcome=GRAPH), graph=GRAPH)
+PROMOTING = next_run(made(seen(), GRAPH), graph=GRAPH)
 HALF_WAY = next_run(seen(graph=GRAPH, steps=steps(dev="Verified", prod="Promoting")))
 HALF_WAY_WITH_NEWER = replace(HALF_WAY, siblings=[NEWER_IN_PROD])
 BEFORE_PROD = next_run(seen(graph=GRAPH, steps=steps(dev="Verified")))
@@ -81,15 +79,18 @@ VERIFIED_IN_DEV = next_run(seen(bundle(intent={"target": "dev"}), graph=GRAPH_OF
 MOVED_TO_PROD = retargeted(VERIFIED_IN_DEV, "prod")
 FAILED = next_run(seen(graph=GRAPH, steps=steps(dev="Failed")))
 FAILED_IN_EU = next_run(seen(graph=GRAPH_OF_REGIONS, pipeline=REGIONS, steps=steps(eu="Failed", us="Promoting")))
-REFUSED = next_run(seen(outcome=INVALID))
-SKIP_DENIED = next_run(seen(outcome=DENIED))
-REFUSED_TO_EXTEND = next_run(replace(MOVED_TO_PROD, outcome=INVALID))
-RECREATED = next_run(replace(HALF_WAY, graph=None, outcome=GRAPH), graph=GRAPH)
+REFUSED = next_run(refused(seen(), INVALID))
+SKIP_DENIED = next_run(refused(seen(), DENIED))
+REFUSED_TO_EXTEND = next_run(refused(MOVED_TO_PROD, INVALID))
+RECREATED = next_run(made(replace(HALF_WAY, graph=None), GRAPH), graph=GRAPH)
 SUPERSEDED_BEFORE_ITS_START = next_run(seen(siblings=[NEWER]), siblings=[])
 SUPERSEDED_BEFORE_ITS_STEPS = next_run(seen(graph=GRAPH, siblings=[NEWER]))
 SUPERSEDED = next_run(HALF_WAY_WITH_NEWER)
 SUPERSEDED_WITH_NEWS = replace(SUPERSEDED, steps=BOTH_VERIFIED)
 SUPERSEDED_AND_FINISHED = next_run(SUPERSEDED_WITH_NEWS)
+
+
+Step = Action | Write | Wait
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ class Written:
     reason: str
 
 
-def outline(decision: Decision) -> Decision | Written:
-    if not isinstance(decision, WriteStatus):
+def outline(decision: Step) -> Step | Written:
+    if not isinstance(decision, Write):
         return decision
     ready = decision.status.condition("Ready")
     assert ready is not None
@@ -113,7 +114,7 @@ INVALID_SPEC = Written("Failed", "InvalidSpec")
 NO_GRAPH_YET = [
     ("a new Bundle gets a Graph", seen(), Create(PIPELINE)),
     ("an older Bundle is no reason to wait", seen(siblings=[OLDER]), Create(PIPELINE)),
-    ("a Bundle that is being deleted is left alone", seen(bundle(deletionTimestamp="2026-03-03T10:00:00Z")), Wait()),
+    ("a Bundle that is being deleted is left alone", seen(bundle(deletionTimestamp="2026-03-03T10:00:00Z")), Leave()),
     ("a Bundle without a label is invalid", seen(label="", pipeline=None), Written("Failed", "InvalidSpec")),
     ("a missing Pipeline is waited for", seen(pipeline=None), Written("Available", "PipelineNotFound")),
     ("a newer Bundle without a phase is waited for", seen(siblings=[NEW_ONE]), Written("Available", "Waiting")),
@@ -134,10 +135,10 @@ NO_GRAPH_YET = [
         seen(graph=GRAPH, steps=steps(dev="Promoting"), siblings=[NEWER]),
         Written("Promoting", "Promoting"),
     ),
-    ("a created Graph is noted", seen(outcome=GRAPH), Written("Promoting", "Promoting")),
-    ("an invalid Pipeline fails the Bundle", seen(outcome=INVALID), Written("Failed", "InvalidSpec")),
-    ("a denied skip is a phase of its own", seen(outcome=DENIED), Written("SkipDenied", "SkipDenied")),
-    ("a foreign Graph is waited for", seen(outcome=TAKEN), Written("Available", "GraphNameTaken")),
+    ("a created Graph is noted", made(seen(), GRAPH), Written("Promoting", "Promoting")),
+    ("an invalid Pipeline fails the Bundle", refused(seen(), INVALID), Written("Failed", "InvalidSpec")),
+    ("a denied skip is a phase of its own", refused(seen(), DENIED), Written("SkipDenied", "SkipDenied")),
+    ("a foreign Graph is waited for", refused(seen(), TAKEN), Written("Available", "GraphNameTaken")),
     ("after a refusal translation is tried again", REFUSED, Create(PIPELINE)),
     ("after a denied skip translation is tried again", SKIP_DENIED, Create(PIPELINE)),
     ("a superseded Bundle never starts", SUPERSEDED_BEFORE_ITS_START, Wait()),
@@ -174,8 +175,8 @@ WITH_A_GRAPH = [
     ),
     ("a target that moved extends the Graph", MOVED_TO_PROD, Extend(GRAPH_OF_DEV, PIPELINE)),
     ("after a refusal extension is tried again", REFUSED_TO_EXTEND, Extend(GRAPH_OF_DEV, PIPELINE)),
-    ("an extended Graph is noted", replace(MOVED_TO_PROD, outcome=GRAPH), Written("Promoting", "Promoting")),
-    ("a target that does not exist is invalid", replace(MOVED_TO_PROD, outcome=INVALID), INVALID_SPEC),
+    ("an extended Graph is noted", made(MOVED_TO_PROD, GRAPH), Written("Promoting", "Promoting")),
+    ("a target that does not exist is invalid", refused(MOVED_TO_PROD, INVALID), INVALID_SPEC),
     ("a target cannot move without the Pipeline", replace(MOVED_TO_PROD, pipeline=None), INVALID_SPEC),
     (
         "a superseded Bundle is not extended",
@@ -189,10 +190,10 @@ GRAPH_DELETED = [
     ("but not a second time", replace(RECREATED, graph=None), Written("Failed", "GraphDeleted")),
     ("nor without the Pipeline", replace(HALF_WAY, graph=None, pipeline=None), Written("Failed", "GraphDeleted")),
     ("nor after a newer Bundle", replace(HALF_WAY_WITH_NEWER, graph=None), Written("Superseded", "Superseded")),
-    ("a Graph created again is noted", replace(HALF_WAY, graph=None, outcome=GRAPH), Written("Promoting", "Promoting")),
+    ("a Graph created again is noted", made(replace(HALF_WAY, graph=None), GRAPH), Written("Promoting", "Promoting")),
     (
         "a foreign Graph in its place is waited for",
-        replace(HALF_WAY, graph=None, outcome=TAKEN),
+        refused(replace(HALF_WAY, graph=None), TAKEN),
         Written("Promoting", "GraphNameTaken"),
     ),
     ("after a refusal it is created again", replace(REFUSED_TO_EXTEND, graph=None), Create(PIPELINE)),
@@ -234,25 +235,31 @@ SUPERSEDED_BUNDLE = [
 ]
 
 CASES = {
-    f"{situation}: {name}": (observation, expected)
+    f"{situation}: {name}": (facts, expected)
     for situation, rows in {
         "no Graph yet": NO_GRAPH_YET,
         "with a Graph": WITH_A_GRAPH,
         "Graph deleted": GRAPH_DELETED,
         "superseded": SUPERSEDED_BUNDLE,
     }.items()
-    for name, observation, expected in rows
+    for name, facts, expected in rows
 }
 
 
-@pytest.mark.parametrize(("observation", "expected"), CASES.values(), ids=CASES)
-def test_the_next_decision(observation: Observation, expected: Decision | Written) -> None:
-    assert outline(decide(observation)) == expected
+@pytest.mark.parametrize(("facts", "expected"), CASES.values(), ids=CASES)
+def test_the_next_decision(facts: Facts, expected: Step | Written) -> None:
+    assert outline(carried_out(facts)) == expected
 
 
-def status_of(observation: Observation) -> BundleStatus:
-    decision = decide(observation)
-    assert isinstance(decision, WriteStatus), decision
+def test_facts_and_projection_hold_data_alone_so_that_every_rule_runs_in_one_visible_call() -> None:
+    hidden = [name for kind in (Facts, Projection) for name, value in vars(kind).items() if isinstance(value, property)]
+    assert hidden == []
+    assert not any(isinstance(value, cached_property) for kind in (Facts, Projection) for value in vars(kind).values())
+
+
+def status_of(facts: Facts) -> BundleStatus:
+    decision = carried_out(facts)
+    assert isinstance(decision, Write), decision
     return decision.status
 
 
@@ -261,7 +268,7 @@ def states(status: BundleStatus) -> dict[str, str]:
 
 
 def test_a_status_says_to_which_pipeline_graph_and_generation_it_belongs() -> None:
-    status = status_of(seen(outcome=GRAPH))
+    status = status_of(made(seen(), GRAPH))
     assert (status.pipeline, status.sequence, status.graph_ref) == ("my-app", 2, "app-2")
     assert status.graph_recreated is None
     ready = status.condition("Ready")
@@ -273,7 +280,7 @@ def test_a_status_says_to_which_pipeline_graph_and_generation_it_belongs() -> No
 
 def test_ready_is_true_in_verified_alone() -> None:
     found = {
-        name: decision.status for name, (each, _) in CASES.items() if isinstance(decision := decide(each), WriteStatus)
+        name: decision.status for name, (each, _) in CASES.items() if isinstance(decision := carried_out(each), Write)
     }
     ready = {name: condition.status for name, status in found.items() if (condition := status.condition("Ready"))}
     assert ready == {name: "True" if status.phase == "Verified" else "False" for name, status in found.items()}
@@ -286,25 +293,25 @@ def test_a_bundle_is_superseded_with_its_graph_where_it_has_one() -> None:
 
 
 def test_a_graph_that_was_created_again_is_remembered() -> None:
-    assert status_of(replace(HALF_WAY, graph=None, outcome=GRAPH)).graph_recreated is True
+    assert status_of(made(replace(HALF_WAY, graph=None), GRAPH)).graph_recreated is True
     assert status_of(replace(RECREATED, steps=BOTH_VERIFIED)).graph_recreated is True
-    assert status_of(replace(MOVED_TO_PROD, outcome=GRAPH)).graph_recreated is None
+    assert status_of(made(MOVED_TO_PROD, GRAPH)).graph_recreated is None
 
 
-def test_what_is_invalid_is_a_condition_until_it_is_corrected() -> None:
-    invalid = status_of(seen(outcome=INVALID)).condition("InvalidSpec")
+def test_invalid_spec_is_a_condition_until_corrected() -> None:
+    invalid = status_of(refused(seen(), INVALID)).condition("InvalidSpec")
     assert invalid is not None
     assert (invalid.status, invalid.reason, invalid.message) == ("True", "DependencyCycle", str(INVALID))
-    assert status_of(replace(REFUSED, outcome=GRAPH)).condition("InvalidSpec") is None
+    assert status_of(made(REFUSED, GRAPH)).condition("InvalidSpec") is None
 
 
 def test_an_extension_that_is_refused_keeps_what_was_promoted() -> None:
-    status = status_of(replace(MOVED_TO_PROD, outcome=INVALID))
+    status = status_of(refused(MOVED_TO_PROD, INVALID))
     assert (states(status), status.graph_ref) == ({"dev": "Verified"}, "app-2")
 
 
 def test_an_extended_graph_adds_its_environments() -> None:
-    assert states(status_of(replace(MOVED_TO_PROD, outcome=GRAPH))) == {"dev": "Verified", "prod": "Pending"}
+    assert states(status_of(made(MOVED_TO_PROD, GRAPH))) == {"dev": "Verified", "prod": "Pending"}
 
 
 def test_environments_are_named_in_the_order_of_the_graph() -> None:
@@ -317,7 +324,7 @@ def test_environments_are_named_in_the_order_of_the_graph() -> None:
 def test_a_verified_environment_stays_so_unless_its_step_fails_before_the_bundle_has_finished() -> None:
     failing = steps(dev="Failed", prod="Promoting")
     assert states(status_of(replace(HALF_WAY, steps=failing))) == {"dev": "Failed", "prod": "Promoting"}
-    assert decide(replace(VERIFIED, steps=failing)) == Wait()
+    assert carried_out(replace(VERIFIED, steps=failing)) == Wait()
 
 
 def test_the_message_of_a_step_is_copied_while_it_waits_for_a_merge_and_when_it_has_failed() -> None:
@@ -346,45 +353,48 @@ def test_a_label_that_names_another_pipeline_is_a_warning() -> None:
 
 def test_progress_inside_a_phase_waits_a_moment_and_no_longer() -> None:
     further = replace(HALF_WAY, steps=steps(dev="Verified", prod="HealthChecking"))
-    assert decide(further) == Wait(until=MONOTONIC + PATIENCE)
-    assert decide(replace(further, write_by=MONOTONIC + 0.25)) == Wait(until=MONOTONIC + 0.25)
+    assert carried_out(further) == Wait(until=MONOTONIC + PATIENCE)
+    assert carried_out(replace(further, write_by=MONOTONIC + 0.25)) == Wait(until=MONOTONIC + 0.25)
     for due in (MONOTONIC, MONOTONIC - 5, MONOTONIC + 1e-9):
         assert states(status_of(replace(further, write_by=due))) == {"dev": "Verified", "prod": "HealthChecking"}
 
 
 def test_a_new_phase_does_not_wait_for_progress_to_be_due() -> None:
     done = replace(HALF_WAY, steps=BOTH_VERIFIED, write_by=MONOTONIC + 0.5)
-    assert outline(decide(done)) == Written("Verified", "Verified")
+    assert outline(carried_out(done)) == Written("Verified", "Verified")
 
 
 def test_a_generation_that_changes_nothing_else_is_written_at_once() -> None:
-    assert status_of(replace(retargeted(VERIFIED, "prod"), outcome=GRAPH)).observed_generation == 2
+    assert status_of(made(retargeted(VERIFIED, "prod"), GRAPH)).observed_generation == 2
 
 
-def run(observation: Observation, *, translated: JsonObject | PromotionError = GRAPH) -> list[Decision]:
+def run(facts: Facts, *, translated: JsonObject | PromotionError = GRAPH) -> list[Step]:
     """Every decision of one run, which carries them out as the reconciler does."""
-    made: list[Decision] = []
-    while len(made) < 10:
-        decision = decide(observation)
-        made.append(decision)
+    steps_made: list[Step] = []
+    while len(steps_made) < 10:
+        decision = carried_out(facts)
+        steps_made.append(decision)
         match decision:
             case Create() | Extend():
-                observation = replace(observation, outcome=translated)
-            case WriteStatus(status):
-                observation = replace(observation, stored=status)
-            case Delete() | Hold() | Wait():
+                if isinstance(translated, PromotionError):
+                    facts = refused(facts, translated)
+                else:
+                    facts = made(facts, translated)
+            case Write(status):
+                facts = replace(facts, stored=status)
+            case _:
                 break
-    return made
+    return steps_made
 
 
-def kinds(decisions: Sequence[Decision]) -> list[type[Decision]]:
+def kinds(decisions: Sequence[Step]) -> list[type[Step]]:
     return [type(decision) for decision in decisions]
 
 
 def test_a_run_creates_the_graph_notes_it_and_ends() -> None:
-    assert kinds(run(seen())) == [Create, WriteStatus, Wait]
-    assert kinds(run(MOVED_TO_PROD)) == [Extend, WriteStatus, Wait]
-    assert kinds(run(seen(), translated=INVALID)) == [Create, WriteStatus, Wait]
+    assert kinds(run(seen())) == [Create, Write, Wait]
+    assert kinds(run(MOVED_TO_PROD)) == [Extend, Write, Wait]
+    assert kinds(run(seen(), translated=INVALID)) == [Create, Write, Wait]
 
 
 def test_a_refusal_that_repeats_itself_writes_nothing() -> None:
@@ -393,12 +403,12 @@ def test_a_refusal_that_repeats_itself_writes_nothing() -> None:
 
 def test_the_graph_does_not_go_in_the_run_that_supersedes() -> None:
     finished = seen(graph=GRAPH, siblings=[NEWER])
-    assert kinds(run(finished)) == [WriteStatus, Wait]
+    assert kinds(run(finished)) == [Write, Wait]
     assert kinds(run(next_run(finished))) == [Delete]
 
 
-def test_what_the_last_step_brought_is_written_before_the_graph_goes() -> None:
-    assert kinds(run(SUPERSEDED_WITH_NEWS)) == [WriteStatus, Delete]
+def test_result_of_the_last_step_is_written_before_the_graph_is_deleted() -> None:
+    assert kinds(run(SUPERSEDED_WITH_NEWS)) == [Write, Delete]
 
 
 def choices(*values: Any) -> st.SearchStrategy[Any]:
@@ -406,7 +416,7 @@ def choices(*values: Any) -> st.SearchStrategy[Any]:
 
 
 @given(
-    start=choices(*(observation for observation, _ in CASES.values())),
+    start=choices(*(facts for facts, _ in CASES.values())),
     graph=choices(None, GRAPH, GRAPH_OF_DEV, REFUSED_GRAPH, LEAVING),
     pipeline=choices(None, PIPELINE),
     siblings=st.lists(choices(OLDER, NEW_ONE, NEWER, NEWER_THAT_FAILED), max_size=2),
@@ -415,7 +425,7 @@ def choices(*values: Any) -> st.SearchStrategy[Any]:
 )
 def test_every_run_ends_and_keeps_the_order_of_its_decisions(
     *,
-    start: Observation,
+    start: Facts,
     graph: JsonObject | None,
     pipeline: Pipeline | None,
     siblings: list[Bundle],
@@ -423,16 +433,16 @@ def test_every_run_ends_and_keeps_the_order_of_its_decisions(
     translated: JsonObject | PromotionError,
 ) -> None:
     fields: dict[str, Any] = {"graph": graph, "pipeline": pipeline, "siblings": siblings, "steps": steps(**states)}
-    observation = replace(start, outcome=None, **fields)
-    made = run(observation, translated=translated)
-    order = [Create, Extend, WriteStatus, Delete, Hold, Wait]
-    assert kinds(made) == sorted(set(kinds(made)), key=order.index)
-    assert isinstance(made[-1], Delete | Hold | Wait)
-    phase = observation.bundle.status.phase
-    if Create in kinds(made):
+    facts = replace(start, done=RunEffects(), **fields)
+    found = run(facts, translated=translated)
+    order = [Create, Extend, Write, Delete, StartLater, Leave, Wait]
+    assert kinds(found) == sorted(set(kinds(found)), key=order.index)
+    assert isinstance(found[-1], Delete | StartLater | Leave | Wait)
+    phase = facts.bundle.status.phase
+    if Create in kinds(found):
         assert graph is None
-    if Delete in kinds(made):
+    if Delete in kinds(found):
         assert phase == "Superseded"
     if phase == "Superseded":
-        assert {each.status.phase for each in made if isinstance(each, WriteStatus)} <= {"Superseded"}
-        assert not {Create, Extend} & set(kinds(made))
+        assert {each.status.phase for each in found if isinstance(each, Write)} <= {"Superseded"}
+        assert not {Create, Extend} & set(kinds(found))

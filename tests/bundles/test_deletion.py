@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
-from kardinal.api.names import FINALIZER, branch_name
 from kardinal.kube import NotFound
 from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, GRAPH, NAMESPACE, ResourceType
+from kardinal.promotion.api.names import FINALIZER, branch_name
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, namespace, pipeline
 from tests.support.programs import start_agent, start_controller
@@ -46,30 +46,28 @@ async def nothing_is_left(world: World) -> bool:
     return not any([await count(world, resource) for resource in (BUNDLE, GRAPH, PROMOTION_STEP)])
 
 
-DELETIONS: dict[str, list[tuple[ResourceType, str]]] = {
-    "bundle": [(BUNDLE, NAME)],
-    "graph and bundle": [(GRAPH, NAME), (BUNDLE, NAME)],
-    "pipeline and bundle": [(PIPELINE, "my-app"), (BUNDLE, NAME)],
-    "bundle and pipeline": [(BUNDLE, NAME), (PIPELINE, "my-app")],
-    "gate and bundle": [(POLICY_GATE, "always"), (BUNDLE, NAME)],
-    "step and bundle": [(PROMOTION_STEP, STEP), (BUNDLE, NAME)],
-    "namespace": [(NAMESPACE, TEAM)],
-}
+DELETIONS: list[list[tuple[ResourceType, str]]] = [
+    [(BUNDLE, NAME)],
+    [(GRAPH, NAME), (BUNDLE, NAME)],
+    [(PIPELINE, "my-app"), (BUNDLE, NAME)],
+    [(BUNDLE, NAME), (PIPELINE, "my-app")],
+    [(POLICY_GATE, "always"), (BUNDLE, NAME)],
+    [(PROMOTION_STEP, STEP), (BUNDLE, NAME)],
+    [(NAMESPACE, TEAM)],
+]
 
 
-@pytest.mark.parametrize("what", DELETIONS)
-async def test_objects_go_in_any_order_and_take_the_proposal_with_them(
-    world: World, repository: GitRepository, what: str
-) -> None:
+async def test_objects_go_in_any_order_and_take_the_proposal_with_them(world: World, repository: GitRepository) -> None:
     await start_controller(world)
     gates = gate("always", "true", namespace=TEAM)
-    await world.apply(gates, pipeline(repository, environments=[REVIEWED, STAGING]), bundle(NAME))
-    await proposed(world)
-    for resource, name in DELETIONS[what]:
-        await world.delete(resource, name)
-    await world.until(lambda: nothing_is_left(world), within=SOON)
-    assert await open_pull_requests(world, repository) == []
-    assert repository.branches() == ["main"]
+    for objects in DELETIONS:
+        await world.apply(gates, pipeline(repository, environments=[REVIEWED, STAGING]), bundle(NAME))
+        await proposed(world)
+        for resource, name in objects:
+            await world.delete(resource, name)
+        await world.until(lambda: nothing_is_left(world), within=SOON)
+        assert await open_pull_requests(world, repository) == [], objects
+        assert repository.branches() == ["main"], objects
 
 
 @pytest.mark.parametrize(
@@ -99,7 +97,9 @@ async def is_undefined(world: World, kind: ResourceType) -> bool:
     return await world.find(CUSTOM_RESOURCE_DEFINITION, f"{kind.plural}.{kind.group}") is None
 
 
-async def test_a_step_that_is_deleted_comes_back_and_proposes_anew(world: World, repository: GitRepository) -> None:
+async def test_a_step_that_is_deleted_proposes_anew_and_a_pipeline_that_goes_stops_nothing(
+    world: World, repository: GitRepository
+) -> None:
     await start_controller(world)
     await world.apply(pipeline(repository, environments=[REVIEWED]), bundle(NAME))
     await proposed(world)
@@ -112,14 +112,9 @@ async def test_a_step_that_is_deleted_comes_back_and_proposes_anew(world: World,
     (found,) = await open_pull_requests(world, repository)
     assert found.number == 2
 
-
-async def test_a_pipeline_that_goes_stops_nothing_that_is_under_way(world: World, repository: GitRepository) -> None:
-    await start_controller(world)
-    await world.apply(pipeline(repository, environments=[REVIEWED]), bundle(NAME))
-    await proposed(world)
     await world.delete(PIPELINE, "my-app")
     await world.settle()
-    (found,) = await open_pull_requests(world, repository)
+    assert await open_pull_requests(world, repository) == [found]
     await merge_pull_request(world, repository, found.number)
     await world.wait_for(
         PROMOTION_STEP, STEP, lambda step: step["status"].get("state") == "HealthChecking", within=SOON

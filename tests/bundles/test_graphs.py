@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api import Bundle, Pipeline
 from kardinal.objects import JsonObject
+from kardinal.promotion.api import Bundle, Pipeline
+from kardinal.promotion.translation.recorded import spec_hash
+from kardinal.promotion.translation.repository import Features
 from kardinal.runtime import Manager
-from kardinal.translation.repository import Features
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import GraphKeeper
 from kardinal_controller.caches import Caches
@@ -64,5 +65,6 @@ async def test_an_extended_graph_has_the_gates_that_the_cache_has_not_seen(world
     graph = await keeper.translated(Pipeline.model_validate(way), Bundle.model_validate(what))
     assert nodes(graph) == ["bundle", "freeze", node_of(DEV)]
     _, what = await world.apply(gate("soak", "false", namespace=POLICIES), bundle("b"))
+    what["status"] = {"graph": {"hash": spec_hash(graph)}}
     graph = await keeper.extension(graph, Pipeline.model_validate(way), Bundle.model_validate(what))
     assert nodes(graph) == ["bundle", "freeze", node_of(DEV), node_of(PROD, "soak"), node_of(PROD)]

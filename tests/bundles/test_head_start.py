@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from kardinal_controller.bundles.contenders import Standing
-from kardinal_controller.bundles.decide import HEAD_START, Create, Decision, Hold, decide
-from kardinal_controller.bundles.observation import Observation
-from kardinal_controller.bundles.supersession import Start
-from tests.bundles.observations import MONOTONIC, PIPELINE, bundle, rival, seen
+from kardinal_controller.bundles.decisions import Action, Create, StartLater
+from kardinal_controller.bundles.observe import Facts
+from kardinal_controller.bundles.order import Start
+from kardinal_controller.bundles.rules import HEAD_START
+from tests.bundles.facts import MONOTONIC, PIPELINE, bundle, carried_out, rival, seen
 
 JUST_STARTED = Start("app-1", MONOTONIC - HEAD_START / 4)
-HELD = Hold(JUST_STARTED.at + HEAD_START)
+HELD = StartLater(JUST_STARTED.at + HEAD_START)
 OLDER = rival("app-1", number=1, dev=Standing(), prod=Standing())
 UNSEEN = rival("app-1", number=1, pending=True)
 WITH_GOOD_EDIT = rival("app-1", number=1, dev=Standing(prepared=True), prod=Standing())
@@ -37,6 +38,6 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("observation", "expected"), CASES.values(), ids=CASES)
-def test_the_next_decision(observation: Observation, expected: Decision) -> None:
-    assert decide(observation) == expected
+@pytest.mark.parametrize(("facts", "expected"), CASES.values(), ids=CASES)
+def test_the_next_decision(facts: Facts, expected: Action) -> None:
+    assert carried_out(facts) == expected

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from kardinal.api import BUNDLE, PROMOTION_STEP
-from kardinal.api.names import rollback_name
 from kardinal.objects import JsonObject
-from kardinal_controller.program import Controller
+from kardinal.promotion.api.names import rollback_name
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
+from kardinal_controller.program import ControlPlane
+from tests.bundles.in_memory import BundleController
 from tests.bundles.reading import REPOSITORY, patch, phase, states
 from tests.bundles.rollbacks import identity, rollback
 from tests.bundles.scripted_agent import ScriptedAgent
@@ -18,13 +17,18 @@ from tests.support.objects import bundle, environment, pipeline
 from tests.support.world import World
 
 
-@pytest.fixture
-async def reverting(world: World, controller: Controller, agent: ScriptedAgent) -> JsonObject:
+async def reverts(bundles: BundleController) -> JsonObject:
     """Return a Bundle that was Verified in dev and prod, where a failure is rolled back."""
     prod = environment(PROD, onHealthFailure="rollback")
-    await world.apply(pipeline(REPOSITORY, environments=[DEV, prod]), bundle("app-1", tag="1.0.0"))
-    await agent.verify(f"app-1-{DEV}", f"app-1-{PROD}")
-    return await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+    await bundles.apply(pipeline(REPOSITORY, environments=[DEV, prod]), bundle("app-1", tag="1.0.0"))
+    await bundles.verify("app-1", DEV, PROD)
+    return bundles.get("app-1")
+
+
+async def lands_and_fails(bundles: BundleController, name: str, environment: str) -> None:
+    await bundles.land(name, environment)
+    await bundles.fail(name, environment, "unhealthy")
+    assert bundles.phase(name) == "Failed"
 
 
 async def fails(world: World, agent: ScriptedAgent, name: str, environment: str, **status: Any) -> JsonObject:
@@ -40,7 +44,11 @@ async def rollbacks(world: World) -> list[JsonObject]:
     return [each for each in await world.objects(BUNDLE) if "rollback" in each["spec"].get("intent", {})]
 
 
-async def test_a_failure_is_rolled_back_once(world: World, reverting: JsonObject, agent: ScriptedAgent) -> None:
+async def test_a_failure_is_rolled_back_once(world: World, controller: ControlPlane, agent: ScriptedAgent) -> None:
+    prod = environment(PROD, onHealthFailure="rollback")
+    await world.apply(pipeline(REPOSITORY, environments=[DEV, prod]), bundle("app-1", tag="1.0.0"))
+    await agent.verify(f"app-1-{DEV}", f"app-1-{PROD}")
+    reverting = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.apply(bundle("app-2", tag="2.0.0"))
     await agent.verify(f"app-2-{DEV}")
     failed = await fails(world, agent, "app-2", PROD)
@@ -69,96 +77,76 @@ async def test_a_failure_is_rolled_back_once(world: World, reverting: JsonObject
     assert await rollbacks(world) == []
 
 
-async def test_nothing_follows_before_a_change_has_landed(
-    world: World, reverting: JsonObject, agent: ScriptedAgent
-) -> None:
-    await world.apply(bundle("app-2", tag="2.0.0"))
-    await agent.verify(f"app-2-{DEV}")
-    await agent.step(f"app-2-{PROD}", state="Failed", message="conflict")
-    await world.wait_for(BUNDLE, "app-2", phase("Failed"))
-    await world.settle()
-    assert await rollbacks(world) == []
+async def test_nothing_follows_before_a_change_has_landed(alone: BundleController) -> None:
+    await reverts(alone)
+    await alone.apply(bundle("app-2", tag="2.0.0"))
+    await alone.verify("app-2", DEV)
+    await alone.fail("app-2", PROD, "conflict")
+    assert alone.phases() == {"app-1": "Verified", "app-2": "Failed"}
 
 
-async def test_nothing_follows_without_a_version_to_go_back_to(
-    world: World, controller: Controller, agent: ScriptedAgent
-) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=[environment(DEV, onHealthFailure="rollback")]))
-    await world.apply(bundle("app-1"))
-    await fails(world, agent, "app-1", DEV)
-    assert await rollbacks(world) == []
+async def test_nothing_follows_without_a_version_to_go_back_to(alone: BundleController) -> None:
+    await alone.apply(pipeline(REPOSITORY, environments=[environment(DEV, onHealthFailure="rollback")]))
+    await alone.apply(bundle("app-1"))
+    await lands_and_fails(alone, "app-1", DEV)
+    assert alone.phases() == {"app-1": "Failed"}
 
 
-async def test_a_rollback_that_fails_is_not_rolled_back(
-    world: World, reverting: JsonObject, agent: ScriptedAgent
-) -> None:
-    await world.apply(bundle("app-2", tag="2.0.0"))
-    await agent.verify(f"app-2-{DEV}", f"app-2-{PROD}")
-    after = await world.wait_for(BUNDLE, "app-2", phase("Verified"))
-    await world.apply(bundle("app-3", tag="3.0.0"))
-    await agent.verify(f"app-3-{DEV}", f"app-3-{PROD}")
-    await world.wait_for(BUNDLE, "app-3", phase("Verified"))
-    await world.apply(rollback("back", PROD, of=await world.get(BUNDLE, "app-3"), restores=after))
-    await fails(world, agent, "back", PROD)
-    assert [each["metadata"]["name"] for each in await rollbacks(world)] == ["back"]
+async def test_a_rollback_that_fails_is_not_rolled_back(alone: BundleController) -> None:
+    await reverts(alone)
+    for name, tag in (("app-2", "2.0.0"), ("app-3", "3.0.0")):
+        await alone.apply(bundle(name, tag=tag))
+        await alone.verify(name, DEV, PROD)
+    await alone.apply(rollback("back", PROD, of=alone.get("app-3"), restores=alone.get("app-2")))
+    await lands_and_fails(alone, "back", PROD)
+    assert alone.phases() == {"app-1": "Verified", "app-2": "Verified", "app-3": "Verified", "back": "Failed"}
 
 
-async def test_a_rollback_that_was_made_before_the_process_died_is_found(
-    world: World, reverting: JsonObject, agent: ScriptedAgent
-) -> None:
-    await world.apply(bundle("app-2", tag="2.0.0"))
-    await agent.verify(f"app-2-{DEV}")
-    after = await world.get(BUNDLE, "app-2")
+async def test_a_rollback_that_was_made_before_the_process_died_is_found(alone: BundleController) -> None:
+    before = await reverts(alone)
+    await alone.apply(bundle("app-2", tag="2.0.0"))
+    await alone.verify("app-2", DEV)
+    after = alone.get("app-2")
     name = rollback_name("app-2", PROD, after["metadata"]["uid"])
-    await agent.land(f"app-2-{PROD}")
-    await world.apply(rollback(name, PROD, of=after, restores=reverting))
-    await world.settle()
-    await agent.step(f"app-2-{PROD}", state="Failed", message="unhealthy")
-    failed = await world.wait_for(BUNDLE, "app-2", phase("Failed"))
-    await world.settle()
-    assert [each["metadata"]["name"] for each in await rollbacks(world)] == [name]
-    assert failed["status"]["environments"][PROD]["state"] == "Failed"
+    await alone.land("app-2", PROD)
+    await alone.apply(rollback(name, PROD, of=after, restores=before))
+    await alone.fail("app-2", PROD, "unhealthy")
+    assert set(alone.phases()) == {"app-1", "app-2", name}
+    entry = alone.entry("app-2", PROD)
+    assert (entry["state"], entry["rolledBackBy"]) == ("Failed", name)
 
 
-async def test_what_was_rolled_back_is_not_tried_again_unless_a_person_says_so(
-    world: World, reverting: JsonObject, agent: ScriptedAgent
-) -> None:
-    await world.apply(bundle("app-2", tag="2.0.0"))
-    await agent.verify(f"app-2-{DEV}")
-    await fails(world, agent, "app-2", PROD)
-    (made,) = await rollbacks(world)
-    await agent.verify(f"{made['metadata']['name']}-{PROD}")
-    await world.apply(bundle("app-3", tag="2.0.0"))
-    await agent.verify(f"app-3-{DEV}")
-    await agent.prepare(f"app-3-{PROD}")
-    await world.settle()
-    entry = (await world.get(BUNDLE, "app-3"))["status"]["environments"][PROD]
+async def test_rolled_back_bundle_is_tried_again_only_on_request(alone: BundleController) -> None:
+    await reverts(alone)
+    await alone.apply(bundle("app-2", tag="2.0.0"))
+    await alone.verify("app-2", DEV)
+    await lands_and_fails(alone, "app-2", PROD)
+    await alone.verify(alone.entry("app-2", PROD)["rolledBackBy"], PROD)
+    await alone.apply(bundle("app-3", tag="2.0.0"))
+    await alone.verify("app-3", DEV)
+    await alone.prepare("app-3", PROD)
+    entry = alone.entry("app-3", PROD)
     why = "stopped because Bundle app-2 has failed here with the same artifacts and was rolled back"
     assert (entry["stopped"], "admittedAt" in entry) == (why, False)
-    await agent.step(f"app-3-{PROD}", state="Failed", message=why)
-    await world.wait_for(BUNDLE, "app-3", phase("Failed"))
-    request = {"id": "anyway", "action": "retry", "environment": PROD}
-    await patch(world, "app-3", {"spec": {"intent": {"requests": [request]}}})
-    await world.wait_for(PROMOTION_STEP, f"app-3-{PROD}", lambda step: step["spec"].get("attempt") == 2)
-    await world.settle()
-    entry = (await world.get(BUNDLE, "app-3"))["status"]["environments"][PROD]
-    assert ("stopped" in entry, "admittedAt" in entry) == (False, True)
+    await alone.fail("app-3", PROD, why)
+    assert alone.phase("app-3") == "Failed"
+    await alone.ask("app-3", {"id": "anyway", "action": "retry", "environment": PROD})
+    entry = alone.entry("app-3", PROD)
+    assert (entry["attempt"], "stopped" in entry, "admittedAt" in entry) == (2, False, True)
 
 
-async def test_abort_stops_a_bundle_where_it_has_not_landed(
-    world: World, controller: Controller, agent: ScriptedAgent
-) -> None:
+async def test_abort_stops_a_bundle_where_it_has_not_landed(alone: BundleController) -> None:
     fan_out: list[str | dict[str, Any]] = [
         DEV,
         environment(EU, dependsOn=[DEV], onHealthFailure="abort"),
         environment(US, dependsOn=[DEV]),
         environment(PROD, dependsOn=[US]),
     ]
-    await world.apply(pipeline(REPOSITORY, environments=fan_out), bundle("app-1"))
-    await agent.verify(f"app-1-{DEV}")
-    await agent.step(f"app-1-{US}", state="WaitingForMerge")
-    await fails(world, agent, "app-1", EU)
-    entries = (await world.get(BUNDLE, "app-1"))["status"]["environments"]
+    await alone.apply(pipeline(REPOSITORY, environments=fan_out), bundle("app-1"))
+    await alone.verify("app-1", DEV)
+    await alone.step("app-1", US, state="WaitingForMerge")
+    await lands_and_fails(alone, "app-1", EU)
+    entries = alone.get("app-1")["status"]["environments"]
     assert {name: entry.get("stopped") for name, entry in entries.items()} == {
         DEV: None,
         EU: None,
@@ -166,11 +154,9 @@ async def test_abort_stops_a_bundle_where_it_has_not_landed(
         PROD: f"stopped because {EU} failed",
     }
     assert (entries[PROD]["state"], entries[US]["state"]) == ("Failed", "WaitingForMerge")
-    ready = (await world.get(BUNDLE, "app-1"))["status"]["conditions"][0]["message"]
+    ready = alone.get("app-1")["status"]["conditions"][0]["message"]
     assert ready.endswith(f"to try again: kardinal retry app-1 --env {EU}")
-    await agent.step(f"app-1-{US}", state="Failed", message=f"stopped because {EU} failed")
-    request = {"id": "one", "action": "retry", "environment": US}
-    await patch(world, "app-1", {"spec": {"intent": {"requests": [request]}}})
-    await world.wait_for(PROMOTION_STEP, f"app-1-{US}", lambda step: step["spec"].get("attempt") == 2)
-    await world.settle()
-    assert "stopped" not in (await world.get(BUNDLE, "app-1"))["status"]["environments"][US]
+    await alone.fail("app-1", US, f"stopped because {EU} failed")
+    await alone.ask("app-1", {"id": "one", "action": "retry", "environment": US})
+    assert "stopped" not in alone.entry("app-1", US)
+    assert alone.entry("app-1", US)["attempt"] == 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kardinal_controller.bundles import takeover
+from kardinal_controller.bundles import supersession
 from kardinal_controller.bundles.contenders import Contender, Standing
 from tests.bundles.life_model import Life
 
@@ -68,12 +68,12 @@ def test_histories_with_rollbacks_and_their_holds_keep_the_rules(queue: bool) ->
 
 
 def test_histories_with_rollbacks_break_without_what_their_holds_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    taker = takeover.taker
+    taker = supersession.taker
 
     def taker_despite_holds(*contenders: Any, started: bool, let_through: bool) -> Contender | None:
         return taker(*contenders, started=started)
 
-    monkeypatch.setattr(takeover, "taker", taker_despite_holds)
+    monkeypatch.setattr(supersession, "taker", taker_despite_holds)
     assert next(broken_rules(histories(rollbacks=True)), None) is not None
 
 
@@ -105,8 +105,8 @@ MUTANTS = {
     "two are admitted": (Contender, "holds", _none_holds),
     "what is over is live": (Contender, "is_live", _old_ones_are_live),
     "any step takes a review over": (Standing, "has_good_edit", property(_every_edit_is_good)),
-    "the older one goes on": (takeover, "taker", _none_takes_over),
-    "none waits": (takeover, "first_before", _none_goes_first),
+    "the older one goes on": (supersession, "taker", _none_takes_over),
+    "none waits": (supersession, "first_before", _none_goes_first),
 }
 
 
@@ -117,6 +117,6 @@ def test_histories_break_without_a_rule(monkeypatch: pytest.MonkeyPatch, owner: 
 
 
 def test_a_queue_breaks_without_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = takeover.first_before
-    monkeypatch.setattr(takeover, "first_before", lambda *args, queue: rule(*args, queue=False))
+    rule = supersession.first_before
+    monkeypatch.setattr(supersession, "first_before", lambda *args, queue: rule(*args, queue=False))
     assert next(broken_rules(histories(queue=True)), None) is not None

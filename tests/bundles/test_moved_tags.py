@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
-from kardinal.api.bundle import ResolvedImage
 from kardinal.objects import JsonObject
+from kardinal.promotion.api.bundle import ResolvedImage
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal_controller.registries.lookups import AGAIN, compared
 from tests.bundles.reading import REPOSITORY, condition, phase
 from tests.bundles.scripted_agent import ScriptedAgent, agent

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE
-from kardinal.kube import PatchType
 from kardinal.objects import GRAPH, JsonObject
-from kardinal_controller.program import Controller
-from tests.bundles.reading import REPOSITORY, condition, patch, phase, states
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
+from kardinal_controller.program import ControlPlane
+from tests.bundles.in_memory import BundleController
+from tests.bundles.reading import REPOSITORY, condition, phase, states
 from tests.bundles.scripted_agent import ScriptedAgent
-from tests.cli.conftest import Cli, cli
-from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
+from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
+from tests.support.names import DEV, POLICIES, PROD, STAGING
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.world import World
 
@@ -25,7 +26,7 @@ def outdated(obj: JsonObject) -> str | None:
 
 
 async def test_a_changed_pipeline_is_told_with_the_command_until_the_bundle_goes_by_it(
-    cli: Cli, world: World, running: Controller, agent: ScriptedAgent
+    cli: Cli, world: World, running: ControlPlane, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1"))
     await agent.verify(f"app-1-{DEV}")
@@ -55,50 +56,40 @@ async def test_a_changed_pipeline_is_told_with_the_command_until_the_bundle_goes
 
 
 async def test_gates_that_come_and_go_are_told_and_an_extended_graph_is_not_called_old(
-    world: World, running: Controller, agent: ScriptedAgent
+    bundles: BundleController,
 ) -> None:
-    await world.apply(bundle("app-1", intent={"target": STAGING}))
-    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
-    await world.apply(gate("release", "true", applies_to=STAGING, namespace=POLICIES))
-    told = await world.wait_for(BUNDLE, "app-1", lambda obj: outdated(obj) == "GatesChanged")
+    await bundles.apply(bundle("app-1", intent={"target": STAGING}))
+    await bundles.apply(gate("release", "true", applies_to=STAGING, namespace=POLICIES))
+    told = bundles.get("app-1")
+    assert outdated(told) == "GatesChanged"
     assert f"{STAGING} (gate {POLICIES}/release is new)" in str(condition(told, "Outdated"))
-    await world.delete(POLICY_GATE, "release", POLICIES)
-    await world.wait_for(BUNDLE, "app-1", lambda obj: outdated(obj) is None)
-    await world.settle()
-    await patch(world, "app-1", {"spec": {"intent": {"target": PROD}}})
-    await world.wait_for(GRAPH, "app-1", lambda graph: graph["metadata"]["generation"] == 2)
-    await world.settle()
-    assert outdated(await world.get(BUNDLE, "app-1")) is None
-    assert await world.events("EnvironmentAdded") == []
+    await bundles.delete(POLICY_GATE, "release", POLICIES)
+    assert outdated(bundles.get("app-1")) is None
+    seen: list[str | None] = []
+    bundles.caches.bundles.on_event(lambda event: seen.append(outdated(event.new or {})))
+    await bundles.patch("app-1", {"spec": {"intent": {"target": PROD}}})
+    assert (bundles.stored(GRAPH, "app-1") or {})["metadata"]["generation"] == 2
+    assert set(seen) == {None}
 
 
-async def test_an_environment_that_came_since_is_told_until_the_bundle_is_sent_there(
-    world: World, running: Controller, agent: ScriptedAgent
-) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=[DEV, STAGING]), bundle("app-1"))
-    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
-    await world.apply(pipeline(REPOSITORY))
-    told = await world.wait_for(BUNDLE, "app-1", lambda obj: outdated(obj) == "EnvironmentAdded")
+async def test_an_environment_that_came_since_is_told_until_the_bundle_is_sent_there(alone: BundleController) -> None:
+    await alone.apply(pipeline(REPOSITORY, environments=[DEV, STAGING]), bundle("app-1"))
+    await alone.apply(pipeline(REPOSITORY))
+    told = alone.get("app-1")
+    assert outdated(told) == "EnvironmentAdded"
     command = f"kardinal promote my-app --bundle app-1 --env {PROD}"
     assert f"{PROD} came to the Pipeline since; to go there: {command}" in str(condition(told, "Outdated"))
-    request = {"id": "one", "action": "promote", "environment": PROD}
-    await patch(world, "app-1", {"spec": {"intent": {"requests": [request]}}})
-    sent = await world.wait_for(BUNDLE, "app-1", lambda obj: outdated(obj) is None)
-    assert set(states(sent)) == {DEV, STAGING, PROD}
+    await alone.ask("app-1", {"id": "one", "action": "promote", "environment": PROD})
+    assert outdated(alone.get("app-1")) is None
+    assert set(states(alone.get("app-1"))) == {DEV, STAGING, PROD}
 
 
-async def test_a_graph_that_another_user_changed_is_not_compared(
-    world: World, running: Controller, agent: ScriptedAgent
-) -> None:
-    await world.apply(bundle("app-1"))
-    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
-    graph = await world.wait_for(GRAPH, "app-1", lambda _: True)
-    nodes = [{key: value for key, value in node.items() if key != "template"} for node in graph["spec"]["nodes"]]
-    body = {"spec": {"nodes": nodes}}
-    await world.client.patch(GRAPH, "app-1", TEAM, body, kind=PatchType.MERGE)
-    await world.apply(pipeline(MENDED))
-    await world.wait_for(PIPELINE, "my-app", lambda obj: obj["status"].get("observedGeneration") == 2)
-    await world.settle()
-    found = await world.get(BUNDLE, "app-1")
+async def test_a_graph_that_another_user_changed_is_not_compared(bundles: BundleController) -> None:
+    await bundles.apply(bundle("app-1"))
+    nodes = (bundles.stored(GRAPH, "app-1") or {})["spec"]["nodes"]
+    without = [{key: value for key, value in node.items() if key != "template"} for node in nodes]
+    await bundles.patch("app-1", {"spec": {"nodes": without}}, resource=GRAPH)
+    await bundles.apply(pipeline(MENDED))
+    found = bundles.get("app-1")
     assert outdated(found) is None
     assert found["status"]["phase"] == "Promoting"

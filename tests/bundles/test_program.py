@@ -12,14 +12,14 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from click.testing import CliRunner
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
-from kardinal.kube import PatchType
-from kardinal_controller.program import ControllerOptions
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
+from kardinal_controller.main import main
+from kardinal_controller.options import ControllerOptions
 from kardinal_local.plane.audit import WRITES, LoggedRequest
-from tests.bundles.reading import phase, states
-from tests.bundles.scripted_agent import ScriptedAgent
-from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
+from tests.bundles.reading import condition, phase, states
+from tests.support.names import DEV, POLICIES, PROD, STAGING
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_agent, start_controller, start_simulator
 from tests.support.repository import GitRepository
@@ -75,18 +75,21 @@ async def test_the_control_plane_leaves_promotions_to_agents_where_it_is_told_to
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
 
 
-async def test_a_sharded_environment_is_never_promoted_by_the_control_plane(
+@pytest.mark.virtual_time("waits for a minute, which an agent has to take a step")
+async def test_a_sharded_environment_is_promoted_by_its_agent_alone_and_says_that_there_is_none(
     world: World, repository: GitRepository
 ) -> None:
     await start_controller(world)
     await start_simulator(world, delay=timedelta(0))
     way = pipeline(repository, provider="git", environments=[DEV, environment(PROD, shard="eu")])
     await world.apply(way, bundle("app-1"))
-    await world.wait_for(PROMOTION_STEP, f"app-1-{PROD}", lambda _: True)
-    await world.idle(timedelta(seconds=50))
+    await world.wait_for(PROMOTION_STEP, f"app-1-{PROD}", lambda obj: condition(obj, "NoAgent") is not None)
+    await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "NoAgent") is not None)
     assert (len(repository.promotions(DEV)), repository.promotions(PROD)) == (1, [])
     await start_agent(world, shard="eu")
-    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+    done = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+    assert condition(done, "NoAgent") is None
+    assert condition(await world.get(PROMOTION_STEP, f"app-1-{PROD}"), "NoAgent") is None
 
 
 async def test_the_graph_of_a_superseded_bundle_is_deleted_when_the_agent_has_abandoned_its_steps(
@@ -116,7 +119,7 @@ async def _gone(world: World, name: str) -> bool:
 def test_the_options_have_the_documented_defaults() -> None:
     options = ControllerOptions()
     assert options.policy_namespaces == ("platform-policies",)
-    assert not options.allow_local_repositories
+    assert not options.agent.allow_local_repositories
     assert options.standalone
 
 
@@ -157,54 +160,20 @@ async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["--kubeconfig=/does/not/exist"], 1, "/does/not/exist"),
-        (["--api-bind-address=8083"], 2, "write host:port"),
-        (["--log-level=loud"], 2, "'loud' is not one of"),
-    ],
-)
-async def test_a_process_that_cannot_start_says_what_to_do(arguments: list[str], code: int, says: str) -> None:
+async def test_a_process_that_finds_no_cluster_says_what_to_do() -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", START, *arguments, stderr=asyncio.subprocess.PIPE
+        sys.executable, "-c", START, "--kubeconfig=/does/not/exist", stderr=asyncio.subprocess.PIPE
     )
     _, errors = await process.communicate()
-    assert process.returncode == code
-    assert says in errors.decode()
+    assert process.returncode == 1
+    assert "/does/not/exist" in errors.decode()
     assert "Traceback" not in errors.decode()
 
 
-async def test_the_graph_of_an_older_version_is_recorded_and_goes_on(world: World, agent: ScriptedAgent) -> None:
-    """Versions before the record wrote the name of the Graph alone."""
-    controller = await start_controller(world, standalone=False)
-    await world.apply(pipeline("file:///repo"), bundle("app-1"))
-    await agent.verify(f"app-1-{DEV}")
-    await world.settle()
-    known = (await world.get(BUNDLE, "app-1"))["status"]["graph"]
-    await world.stop(controller)
-    forgotten = {"status": {"graph": None}}
-    await world.client.patch(BUNDLE, "app-1", TEAM, forgotten, kind=PatchType.MERGE, subresource="status")
-    await start_controller(world, standalone=False)
-    found = await world.wait_for(BUNDLE, "app-1", lambda obj: "graph" in obj["status"])
-    assert found["status"]["graph"] == known
-    await agent.verify(f"app-1-{STAGING}", f"app-1-{PROD}")
-    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-
-
-async def test_a_graph_whose_uid_was_not_recorded_before_a_crash_is_known_by_its_hash(
-    world: World, agent: ScriptedAgent
-) -> None:
-    controller = await start_controller(world, standalone=False)
-    await world.apply(pipeline("file:///repo"), bundle("app-1"))
-    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
-    await world.settle()
-    known = (await world.get(BUNDLE, "app-1"))["status"]["graph"]
-    await world.stop(controller)
-    before = {"graph": {"uid": None, "hash": None, "nextHash": known["hash"]}, "graphRef": None, "phase": None}
-    await world.client.patch(BUNDLE, "app-1", TEAM, {"status": before}, kind=PatchType.MERGE, subresource="status")
-    await start_controller(world, standalone=False)
-    found = await world.wait_for(BUNDLE, "app-1", lambda obj: "uid" in obj["status"].get("graph", {}))
-    assert found["status"]["graph"] == known
-    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
-    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+@pytest.mark.parametrize(
+    ("argument", "says"),
+    [("--api-bind-address=8083", "write host:port"), ("--log-level=loud", "'loud' is not one of")],
+)
+def test_a_wrong_option_is_told_with_what_it_may_be(argument: str, says: str) -> None:
+    done = CliRunner().invoke(main, [argument])
+    assert (done.exit_code, says in done.stderr) == (2, True), done.stderr

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, METRIC_CHECK, PIPELINE, SUBSCRIPTION
 from kardinal.kube import Invalid
 from kardinal.objects import GRAPH
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, PIPELINE, SUBSCRIPTION
+from kardinal_controller.program import ControlPlane
+from tests.bundles.in_memory import BundleController
 from tests.bundles.reading import REPOSITORY, condition, patch, phase, reason, states
 from tests.bundles.scripted_agent import ScriptedAgent
 from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US, of_run
@@ -18,61 +19,45 @@ from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.world import World
 
 
-async def test_a_target_that_does_not_exist_fails_the_bundle_until_it_is_corrected(
-    world: World, running: Controller, agent: ScriptedAgent
-) -> None:
-    await world.apply(bundle("app-1", intent={"target": DEV}))
-    await agent.verify(f"app-1-{DEV}")
-    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    await patch(world, "app-1", {"spec": {"intent": {"target": of_run("prd")}}})
-    wrong = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+async def test_a_target_that_does_not_exist_fails_the_bundle_until_it_is_corrected(bundles: BundleController) -> None:
+    await bundles.apply(bundle("app-1", intent={"target": DEV}))
+    await bundles.verify("app-1", DEV)
+    await bundles.patch("app-1", {"spec": {"intent": {"target": of_run("prd")}}})
+    wrong = bundles.get("app-1")
+    assert wrong["status"]["phase"] == "Failed"
     invalid = condition(wrong, "InvalidSpec")
     assert invalid is not None
     assert f"did you mean {PROD}?" in invalid["message"]
     assert states(wrong) == {DEV: "Verified"}
-    await patch(world, "app-1", {"spec": {"intent": {"target": DEV}}})
-    right = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    assert condition(right, "InvalidSpec") is None
+    await bundles.patch("app-1", {"spec": {"intent": {"target": DEV}}})
+    assert bundles.phase("app-1") == "Verified"
+    assert condition(bundles.get("app-1"), "InvalidSpec") is None
 
 
-@pytest.mark.parametrize("spec", [{}, {"intent": {}}, {"intent": {"skip": [STAGING]}}])
-async def test_a_bundle_that_goes_everywhere_gets_no_target(world: World, spec: dict[str, Any]) -> None:
-    await world.apply(pipeline(REPOSITORY), bundle("app-1", **spec))
-    with pytest.raises(Invalid, match="moves forward"):
-        await patch(world, "app-1", {"spec": {"intent": {"target": DEV}}})
+async def test_a_bundle_that_goes_everywhere_gets_no_target(world: World) -> None:
+    specs: list[dict[str, Any]] = [{}, {"intent": {}}, {"intent": {"skip": [STAGING]}}]
+    await world.apply(pipeline(REPOSITORY))
+    for number, spec in enumerate(specs, 1):
+        await world.apply(bundle(f"app-{number}", **spec))
+        with pytest.raises(Invalid, match="moves forward"):
+            await patch(world, f"app-{number}", {"spec": {"intent": {"target": DEV}}})
     # From one target to the next, and from the last to all, is forward.
-    await world.apply(bundle("app-2", intent={"target": DEV}))
-    await patch(world, "app-2", {"spec": {"intent": {"target": STAGING}}})
-    await patch(world, "app-2", {"spec": {"intent": {"target": None}}})
+    await world.apply(bundle("app-4", intent={"target": DEV}))
+    await patch(world, "app-4", {"spec": {"intent": {"target": STAGING}}})
+    await patch(world, "app-4", {"spec": {"intent": {"target": None}}})
     with pytest.raises(Invalid, match="moves forward"):
-        await patch(world, "app-2", {"spec": {"intent": {"target": STAGING}}})
+        await patch(world, "app-4", {"spec": {"intent": {"target": STAGING}}})
 
 
-async def test_a_bundle_waits_for_its_pipeline_and_starts_when_it_appears(world: World, controller: Controller) -> None:
+async def test_a_bundle_waits_for_its_pipeline_and_starts_when_that_is_there_and_correct(
+    world: World, controller: ControlPlane
+) -> None:
     await world.apply(bundle("app-1"))
     waiting = await world.wait_for(BUNDLE, "app-1", lambda obj: reason(obj) == "PipelineNotFound")
     assert waiting["status"]["phase"] == "Available"
     assert await world.objects(GRAPH) == []
-    await world.apply(pipeline(REPOSITORY))
-    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
-
-
-async def test_a_bundle_without_label_is_invalid_until_it_gets_one(world: World, running: Controller) -> None:
-    lost = bundle("app-1")
-    del lost["metadata"]["labels"]["kardinal.io/pipeline"]
-    await world.apply(lost)
-    invalid = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
-    assert reason(invalid) == "InvalidSpec"
-    assert "metadata.labels[kardinal.io/pipeline]" in str(condition(invalid, "InvalidSpec"))
-    await patch(world, "app-1", {"metadata": {"labels": {"kardinal.io/pipeline": "my-app"}}})
-    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
-
-
-async def test_a_pipeline_that_cannot_be_translated_fails_the_bundle_until_it_is_corrected(
-    world: World, controller: Controller
-) -> None:
     cycle = [environment(EU, dependsOn=[US]), environment(US, dependsOn=[EU])]
-    await world.apply(pipeline(REPOSITORY, environments=cycle), bundle("app-1"))
+    await world.apply(pipeline(REPOSITORY, environments=cycle))
     invalid = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     found = condition(invalid, "InvalidSpec")
     assert found is not None
@@ -84,7 +69,20 @@ async def test_a_pipeline_that_cannot_be_translated_fails_the_bundle_until_it_is
     assert condition(corrected, "InvalidSpec") is None
 
 
-async def test_a_denied_skip_names_environment_and_gate_and_creates_nothing(world: World, running: Controller) -> None:
+async def test_a_bundle_without_label_is_invalid_until_it_gets_one(bundles: BundleController) -> None:
+    lost = bundle("app-1")
+    del lost["metadata"]["labels"]["kardinal.io/pipeline"]
+    await bundles.apply(lost)
+    invalid = bundles.get("app-1")
+    assert (invalid["status"]["phase"], reason(invalid)) == ("Failed", "InvalidSpec")
+    assert "metadata.labels[kardinal.io/pipeline]" in str(condition(invalid, "InvalidSpec"))
+    await bundles.patch("app-1", {"metadata": {"labels": {"kardinal.io/pipeline": "my-app"}}})
+    assert bundles.phase("app-1") == "Promoting"
+
+
+async def test_a_denied_skip_names_environment_and_gate_and_creates_nothing(
+    world: World, running: ControlPlane
+) -> None:
     await world.apply(gate("soak", "true", applies_to=STAGING, namespace=POLICIES))
     await world.settle()
     await world.apply(bundle("app-1", intent={"skip": [STAGING]}))
@@ -105,7 +103,7 @@ async def test_a_denied_skip_names_environment_and_gate_and_creates_nothing(worl
     assert list(states(started)) == [DEV, PROD]
 
 
-async def test_a_changed_label_is_ignored_with_a_warning(world: World, running: Controller) -> None:
+async def test_a_changed_label_is_ignored_with_a_warning(world: World, running: ControlPlane) -> None:
     await world.apply(bundle("app-1"))
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
     await patch(world, "app-1", {"metadata": {"labels": {"kardinal.io/pipeline": "other"}}})
@@ -119,11 +117,18 @@ async def test_a_changed_label_is_ignored_with_a_warning(world: World, running: 
     await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Warning") is None)
 
 
-async def test_a_graph_that_was_deleted_is_created_again_once(
-    world: World, running: Controller, agent: ScriptedAgent
+async def test_a_graph_of_another_owner_is_waited_for_and_one_that_was_deleted_is_created_again_once(
+    world: World, running: ControlPlane, agent: ScriptedAgent
 ) -> None:
+    foreign = {"apiVersion": GRAPH.api_version, "kind": "Graph", "metadata": {"name": "app-1", "namespace": TEAM}}
+    await world.apply({**foreign, "spec": {"nodes": []}})
     await world.apply(bundle("app-1"))
-    first = await world.wait_for(GRAPH, "app-1", lambda _: True)
+    blocked = await world.wait_for(BUNDLE, "app-1", lambda obj: reason(obj) == "GraphNameTaken")
+    assert blocked["status"]["phase"] == "Available"
+    await world.delete(GRAPH, "app-1")
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    first = await world.get(GRAPH, "app-1")
+
     await world.delete(GRAPH, "app-1")
     second = await world.wait_for(GRAPH, "app-1", lambda graph: graph["metadata"]["uid"] != first["metadata"]["uid"])
     await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("graphRecreated") is True)
@@ -135,20 +140,8 @@ async def test_a_graph_that_was_deleted_is_created_again_once(
     assert await world.find(GRAPH, "app-1") is None
 
 
-async def test_a_graph_of_the_same_name_that_belongs_to_another_is_waited_for(
-    world: World, running: Controller
-) -> None:
-    foreign = {"apiVersion": GRAPH.api_version, "kind": "Graph", "metadata": {"name": "app-1", "namespace": TEAM}}
-    await world.apply({**foreign, "spec": {"nodes": []}})
-    await world.apply(bundle("app-1"))
-    blocked = await world.wait_for(BUNDLE, "app-1", lambda obj: reason(obj) == "GraphNameTaken")
-    assert blocked["status"]["phase"] == "Available"
-    await world.delete(GRAPH, "app-1")
-    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
-
-
 async def test_kinds_that_are_not_implemented_have_a_condition_that_says_so(
-    world: World, controller: Controller
+    world: World, controller: ControlPlane
 ) -> None:
     check = {
         "apiVersion": "kardinal.io/v1alpha1",
@@ -172,8 +165,8 @@ async def test_kinds_that_are_not_implemented_have_a_condition_that_says_so(
         assert condition(stored)["status"] == "False"  # type: ignore[index]
 
 
-async def test_what_keeps_the_engine_from_creating_nodes_is_in_the_status_of_the_bundle(
-    world: World, running: Controller, agent: ScriptedAgent
+async def test_engine_error_is_in_the_status_of_the_bundle(
+    world: World, running: ControlPlane, agent: ScriptedAgent
 ) -> None:
     await world.apply(gate("soak", "true"), gate(f"app-1-{PROD}-soak", "false", applies_to="nowhere"))
     await world.settle()
@@ -184,33 +177,29 @@ async def test_what_keeps_the_engine_from_creating_nodes_is_in_the_status_of_the
     assert str(condition(stuck)).find("Conflict") > 0
 
 
-async def test_a_target_that_moves_while_the_pipeline_is_gone_waits_for_it(
-    world: World, running: Controller, agent: ScriptedAgent
-) -> None:
-    await world.apply(bundle("app-1", intent={"target": DEV}))
-    await agent.verify(f"app-1-{DEV}")
-    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    await world.delete(PIPELINE, "my-app")
-    await patch(world, "app-1", {"spec": {"intent": {"target": STAGING}}})
-    waiting = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
-    assert condition(waiting, "InvalidSpec")["reason"] == "PipelineNotFound"  # type: ignore[index]
-    await world.idle(timedelta(minutes=1))
-    assert (await world.get(BUNDLE, "app-1"))["status"]["phase"] == "Failed"
-    await world.apply(pipeline(REPOSITORY))
-    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
-    await agent.verify(f"app-1-{STAGING}")
-    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+async def test_a_target_that_moves_while_the_pipeline_is_gone_waits_for_it(bundles: BundleController) -> None:
+    await bundles.apply(bundle("app-1", intent={"target": DEV}))
+    await bundles.verify("app-1", DEV)
+    await bundles.delete(PIPELINE, "my-app")
+    await bundles.patch("app-1", {"spec": {"intent": {"target": STAGING}}})
+    assert bundles.phase("app-1") == "Failed"
+    assert condition(bundles.get("app-1"), "InvalidSpec")["reason"] == "PipelineNotFound"  # type: ignore[index]
+    await bundles.live(timedelta(minutes=1))
+    assert bundles.phase("app-1") == "Failed"
+    await bundles.apply(pipeline(REPOSITORY))
+    assert bundles.phase("app-1") == "Promoting"
+    await bundles.verify("app-1", STAGING)
+    assert bundles.phase("app-1") == "Verified"
 
 
 async def test_a_graph_that_cannot_be_created_again_is_created_when_the_pipeline_is_corrected(
-    world: World, running: Controller
+    bundles: BundleController,
 ) -> None:
-    await world.apply(bundle("app-1"))
-    await world.wait_for(GRAPH, "app-1", lambda _: True)
-    await world.apply(pipeline(REPOSITORY, environments=[environment(DEV, update={"strategy": "oci"})]))
-    await world.settle()
-    await world.delete(GRAPH, "app-1")
-    await world.wait_for(BUNDLE, "app-1", phase("Failed"))
-    await world.apply(pipeline(REPOSITORY))
-    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
-    assert await world.find(GRAPH, "app-1") is not None
+    await bundles.apply(bundle("app-1"))
+    await bundles.apply(pipeline(REPOSITORY, environments=[environment(DEV, update={"strategy": "oci"})]))
+    await bundles.delete(GRAPH, "app-1")
+    assert bundles.phase("app-1") == "Failed"
+    assert bundles.stored(GRAPH, "app-1") is None
+    await bundles.apply(pipeline(REPOSITORY))
+    assert bundles.phase("app-1") == "Promoting"
+    assert bundles.stored(GRAPH, "app-1") is not None

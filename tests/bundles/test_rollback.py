@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
-from kardinal.api.bundle import BundleIdentity
 from kardinal.objects import GRAPH, JsonObject
-from kardinal.policy.holds import hold_gate
-from kardinal.translation.rollback import past_of, soak_of_restored
-from kardinal_controller.program import Controller
-from tests.bundles.reading import REPOSITORY, patch, phase, states
+from kardinal.promotion.api.bundle import BundleIdentity
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.promotion.policy.holds import hold_gate
+from kardinal.promotion.translation.rollback import past_of, soak_of_restored
+from kardinal_controller.program import ControlPlane
+from tests.bundles.in_memory import BundleController
+from tests.bundles.reading import REPOSITORY, phase, states
 from tests.bundles.rollbacks import rollback
 from tests.bundles.scripted_agent import ScriptedAgent
 from tests.support.names import DEV, PROD, STAGING, TEAM
@@ -30,8 +32,20 @@ async def promoted(world: World, agent: ScriptedAgent, name: str, tag: str, *env
     return await world.wait_for(BUNDLE, name, phase("Verified"))
 
 
+def is_ready(ready: bool) -> Callable[[JsonObject], bool]:
+    return lambda gate: gate.get("status", {}).get("ready") is ready
+
+
+async def two_versions(bundles: BundleController, *environments: str) -> list[JsonObject]:
+    """Promote two Bundles to environments, one after the other, and return them."""
+    for name, tag in (("app-1", "1.0.0"), ("app-2", "2.0.0")):
+        await bundles.apply(bundle(name, tag=tag, intent={"target": environments[-1]}))
+        await bundles.verify(name, *environments)
+    return [bundles.get("app-1"), bundles.get("app-2")]
+
+
 async def test_a_rollback_goes_to_its_environment_alone_with_what_was_verified_there(
-    world: World, running: Controller, agent: ScriptedAgent
+    world: World, running: ControlPlane, agent: ScriptedAgent
 ) -> None:
     await world.apply(gate("soak", "bundle.upstreamSoakMinutes >= 0", applies_to=PROD))
     before = await promoted(world, agent, "app-1", "1.0.0", DEV, STAGING, PROD)
@@ -46,86 +60,65 @@ async def test_a_rollback_goes_to_its_environment_alone_with_what_was_verified_t
     nodes = [node["id"] for node in (await world.get(GRAPH, "back"))["spec"]["nodes"]]
     assert len(nodes) == 4, "the Bundle, the freeze, the gate and the step"
 
-
-async def test_a_rollback_takes_over_from_what_was_made_before_it(
-    world: World, running: Controller, agent: ScriptedAgent
-) -> None:
-    await world.apply(gate("closed", "bundle.name != 'app-3'", applies_to=PROD))
-    before = await promoted(world, agent, "app-1", "1.0.0", DEV, STAGING, PROD)
-    after = await promoted(world, agent, "app-2", "2.0.0", DEV, STAGING, PROD)
-    await world.apply(bundle("app-3", tag="3.0.0"))
-    await agent.verify(f"app-3-{DEV}", f"app-3-{STAGING}")
-    await world.apply(rollback("back", PROD, of=after, restores=before))
-    await agent.verify(f"back-{PROD}")
-    await world.wait_for(BUNDLE, "back", phase("Verified"))
-    lost = await world.wait_for(BUNDLE, "app-3", phase("Superseded"))
-    assert lost["status"]["environments"][PROD]["displacedBy"] == "back"
+    # An emergency is what gates are told, and opens no other.
+    await world.apply(gate("weekend", "bundle.emergency", applies_to=PROD), gate("never", "false", applies_to=PROD))
+    await world.apply(rollback("urgent", PROD, of=done, restores=after, rollback={"emergency": True}))
+    await world.wait_for(POLICY_GATE, f"urgent-{PROD}-weekend", is_ready(True))
+    await world.wait_for(POLICY_GATE, f"urgent-{PROD}-never", is_ready(False))
+    assert await world.find(PROMOTION_STEP, f"urgent-{PROD}") is None
+    await world.apply(rollback("calm", PROD, of=done, restores=after))
+    await world.wait_for(POLICY_GATE, f"calm-{PROD}-weekend", is_ready(False))
 
 
-async def test_a_rollback_does_not_wait_in_a_queue_for_what_its_hold_keeps_back(
-    world: World, controller: Controller, agent: ScriptedAgent
-) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=[DEV, PROD], promotionPolicy="queue"))
-    before = await promoted(world, agent, "app-1", "1.0.0", DEV, PROD)
-    after = await promoted(world, agent, "app-2", "2.0.0", DEV, PROD)
-    await world.apply(bundle("app-3", tag="3.0.0"))
-    await agent.verify(f"app-3-{DEV}")
-    await agent.step(f"app-3-{PROD}", state="WaitingForMerge")
-    await world.apply(rollback("back", PROD, of=after, restores=before))
-    await agent.prepare(f"back-{PROD}")
-    lost = await world.wait_for(BUNDLE, "app-3", phase("Superseded"))
-    assert lost["status"]["environments"][PROD]["displacedBy"] == "back"
-    await agent.step(f"app-3-{PROD}", state="Failed", message="superseded by Bundle back")
-    await agent.verify(f"back-{PROD}")
-    await world.wait_for(BUNDLE, "back", phase("Verified"))
+async def test_a_rollback_takes_over_from_what_was_made_before_it(bundles: BundleController) -> None:
+    before, after = await two_versions(bundles, DEV, STAGING, PROD)
+    await bundles.apply(gate("closed", "bundle.name != 'app-3'", applies_to=PROD))
+    await bundles.apply(bundle("app-3", tag="3.0.0"))
+    await bundles.verify("app-3", DEV, STAGING)
+    await bundles.apply(rollback("back", PROD, of=after, restores=before))
+    await bundles.verify("back", PROD)
+    assert bundles.phases() == {"app-1": "Verified", "app-2": "Verified", "app-3": "Superseded", "back": "Verified"}
+    assert bundles.entry("app-3", PROD)["displacedBy"] == "back"
 
 
-async def test_a_hold_keeps_the_place_of_the_rollback_that_it_lets_through(
-    world: World, running: Controller, agent: ScriptedAgent
-) -> None:
-    await world.apply(gate("closed", "bundle.name != 'back' || bundle.labels.go == 'yes'", applies_to=PROD))
-    before = await promoted(world, agent, "app-1", "1.0.0", DEV, STAGING, PROD)
-    after = await promoted(world, agent, "app-2", "2.0.0", DEV, STAGING, PROD)
+async def test_a_rollback_does_not_wait_in_a_queue_for_what_its_hold_keeps_back(alone: BundleController) -> None:
+    await alone.apply(pipeline(REPOSITORY, environments=[DEV, PROD], promotionPolicy="queue"))
+    before, after = await two_versions(alone, DEV, PROD)
+    await alone.apply(bundle("app-3", tag="3.0.0"))
+    await alone.verify("app-3", DEV)
+    await alone.step("app-3", PROD, state="WaitingForMerge")
+    await alone.apply(rollback("back", PROD, of=after, restores=before))
+    await alone.prepare("back", PROD)
+    assert alone.phase("app-3") == "Superseded"
+    assert alone.entry("app-3", PROD)["displacedBy"] == "back"
+    await alone.fail("app-3", PROD, "superseded by Bundle back")
+    await alone.verify("back", PROD)
+    assert alone.phase("back") == "Verified"
+
+
+async def test_a_hold_keeps_the_place_of_the_rollback_that_it_lets_through(bundles: BundleController) -> None:
+    before, after = await two_versions(bundles, DEV, STAGING, PROD)
     hold = hold_gate(APPLICATION, PROD, namespace=TEAM, bundle="back", message="rolled back")
-    await world.apply(hold, rollback("back", PROD, of=after, restores=before))
-    await world.wait_for(POLICY_GATE, f"back-{PROD}-closed", lambda each: each.get("status", {}).get("ready") is False)
-    await world.apply(bundle("app-3", tag="3.0.0"))
-    await agent.verify(f"app-3-{DEV}", f"app-3-{STAGING}")
-    await world.wait_for(PROMOTION_STEP, f"app-3-{PROD}", lambda _: True)
-    await world.settle()
-    entries = [(await world.get(BUNDLE, name))["status"]["environments"][PROD] for name in ("back", "app-3")]
-    assert ["displacedBy" in entries[0], "admittedAt" in entries[1]] == [False, False]
-    await patch(world, "back", {"metadata": {"labels": {"go": "yes"}}})
-    await agent.verify(f"back-{PROD}")
-    await world.wait_for(BUNDLE, "back", phase("Verified"))
-    await world.delete(POLICY_GATE, hold["metadata"]["name"])
-    await world.settle()
-    assert "admittedAt" in (await world.get(BUNDLE, "app-3"))["status"]["environments"][PROD]
+    closed = gate("closed", "bundle.name != 'back' || bundle.labels.go == 'yes'", applies_to=PROD)
+    await bundles.apply(closed, hold, rollback("back", PROD, of=after, restores=before))
+    assert not bundles.has_step("back", PROD)
+    await bundles.apply(bundle("app-3", tag="3.0.0"))
+    await bundles.verify("app-3", DEV, STAGING)
+    await bundles.prepare("app-3", PROD)
+    assert "displacedBy" not in bundles.entry("back", PROD)
+    assert "admittedAt" not in bundles.entry("app-3", PROD)
+    await bundles.verify("back", PROD)
+    assert bundles.phase("back") == "Verified"
+    assert "admittedAt" not in bundles.entry("app-3", PROD)
+    await bundles.delete(POLICY_GATE, hold["metadata"]["name"])
+    assert "admittedAt" in bundles.entry("app-3", PROD)
 
 
-async def test_emergency_is_what_gates_are_told_and_opens_no_other(
-    world: World, running: Controller, agent: ScriptedAgent
-) -> None:
-    before = await promoted(world, agent, "app-1", "1.0.0", DEV)
-    after = await promoted(world, agent, "app-2", "2.0.0", DEV)
-    await world.apply(gate("weekend", "bundle.emergency", applies_to=DEV), gate("never", "false", applies_to=DEV))
-    await world.apply(rollback("back", DEV, of=after, restores=before, rollback={"emergency": True}))
-    await world.wait_for(POLICY_GATE, f"back-{DEV}-weekend", lambda each: each.get("status", {}).get("ready") is True)
-    await world.wait_for(POLICY_GATE, f"back-{DEV}-never", lambda each: each.get("status", {}).get("ready") is False)
-    assert await world.find(PROMOTION_STEP, f"back-{DEV}") is None
-    await world.apply(bundle("app-4", tag="4.0.0"))
-    await world.wait_for(POLICY_GATE, f"app-4-{DEV}-weekend", lambda each: each.get("status", {}).get("ready") is False)
-
-
-async def test_a_rollback_is_asked_for_no_other_environment(
-    world: World, running: Controller, agent: ScriptedAgent
-) -> None:
-    before = await promoted(world, agent, "app-1", "1.0.0", DEV, STAGING)
-    after = await promoted(world, agent, "app-2", "2.0.0", DEV, STAGING)
+async def test_a_rollback_is_asked_for_no_other_environment(bundles: BundleController) -> None:
+    before, after = await two_versions(bundles, DEV, STAGING)
     request = {"id": "one", "action": "promote", "environment": PROD}
-    await world.apply(rollback("back", STAGING, of=after, restores=before, intent={"requests": [request]}))
-    found = await world.wait_for(BUNDLE, "back", lambda each: "requests" in each.get("status", {}))
-    (answer,) = found["status"]["requests"]
+    await bundles.apply(rollback("back", STAGING, of=after, restores=before, intent={"requests": [request]}))
+    (answer,) = bundles.get("back")["status"]["requests"]
     assert (answer["state"], "has no environment" in answer["message"]) == ("Refused", True)
 
 
@@ -140,17 +133,18 @@ def stored(
         made["spec"]["intent"] = {
             "rollback": {"environments": list(environments), "of": identity, "restores": identity}
         }
-    entries = {}
+    entries: dict[str, JsonObject] = {}
     for name, (minute, state) in environments.items():
         moment = (START + timedelta(minutes=minute)).isoformat()
         entries[name] = {"state": state, "promotedAt": moment, "commit": f"c{number}"}
         if state == "Verified":
-            entries[name]["verifiedAt"] = moment
+            entries[name] |= {"verifiedAt": moment, "healthy": True, "healthySince": moment}
     made["status"] = {"environments": entries}
     return made
 
 
-OK, BROKEN = "Verified", "Failed"
+OK = "Verified"
+BROKEN = "Failed"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +201,7 @@ OK, BROKEN = "Verified", "Failed"
         ),
     ],
 )
-def test_what_an_environment_goes_back_to(bundles: list[JsonObject], runs: str | None, previous: str | None) -> None:
+def test_restored_bundle_of_an_environment(bundles: list[JsonObject], runs: str | None, previous: str | None) -> None:
     past = past_of(reversed(bundles), "prod")
     assert (past.runs and past.runs.name, past.previous and past.previous.name) == (runs, previous)
 

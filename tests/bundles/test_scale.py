@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kardinal.api import BUNDLE, PIPELINE
-from kardinal.kube import Access, Client, Connection
+from kardinal.kube import Client, ClusterAccess, Connection
 from kardinal.objects import JsonObject, key_of
-from kardinal.runtime import Manager
-from kardinal.translation.repository import Features
+from kardinal.promotion.kinds import BUNDLE, PIPELINE
+from kardinal.promotion.translation.repository import Features
+from kardinal.runtime import KeyMemory, Manager
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles.graphs import GraphKeeper
-from kardinal_controller.bundles.observation import Observer
+from kardinal_controller.bundles.observe import Observer
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 from tests.support.clock import VirtualClock
@@ -48,7 +48,7 @@ def verified(number: int) -> JsonObject:
 def observed(bundles: int) -> tuple[Observer, Caches]:
     """Return an observer of so many Bundles of one Pipeline."""
     clock = VirtualClock()
-    client = Client(Connection(Access("http://127.0.0.1:9")), user_agent="test")
+    client = Client(Connection(ClusterAccess("http://127.0.0.1:9")), user_agent="test")
     caches = Caches(Manager(client, clock=clock, name="test"))
     keeper = GraphKeeper(
         caches,
@@ -70,7 +70,7 @@ def observed(bundles: int) -> tuple[Observer, Caches]:
     }
     caches.pipelines.replace({key_of(pipeline): pipeline}, "1")
     caches.bundles.replace({key_of(each): each for each in map(verified, range(1, bundles + 1))}, "1")
-    return Observer(caches, keeper, clock=clock, tags=None), caches
+    return Observer(caches, keeper, clock=clock, tags=None, memory=KeyMemory(caches.bundles)), caches
 
 
 def cost(bundles: int) -> int:
@@ -90,10 +90,10 @@ def test_bundles_that_have_not_changed_are_not_read_again() -> None:
 def test_a_bundle_that_has_changed_is_read_again() -> None:
     observer, caches = observed(3)
     first, _, latest = caches.bundles.list("team")
-    assert [each.pinned for each in observer.siblings(latest)] == [False, False]
+    assert [each.pinned for each in observer.observe(latest, write_by=None).siblings] == [False, False]
     pinned = {
         **first,
         "metadata": {**first["metadata"], "resourceVersion": "9", "annotations": {"kardinal.io/pin": "true"}},
     }
     caches.bundles.apply("MODIFIED", pinned)
-    assert [each.pinned for each in observer.siblings(latest)] == [True, False]
+    assert [each.pinned for each in observer.observe(latest, write_by=None).siblings] == [True, False]

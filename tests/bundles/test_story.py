@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
-from kardinal.api.bundle import BundleStatus
-from kardinal.api.names import LABEL_PIPELINE, LABEL_TYPE, TYPE_FREEZE, freeze_name
 from kardinal.objects import JsonObject
-from kardinal_controller.bundles.story import EmitEvent, story
-from kardinal_controller.program import Controller
+from kardinal.promotion.api.bundle import BundleStatus
+from kardinal.promotion.api.names import LABEL_PIPELINE, LABEL_TYPE, TYPE_FREEZE, freeze_name
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal_controller.bundles.events import EmitEvent, story
+from kardinal_controller.program import ControlPlane
 from tests.bundles.reading import condition, phase
 from tests.support.names import DEV, POLICIES, PROD
 from tests.support.objects import bundle, environment, gate, pipeline
@@ -76,7 +76,7 @@ async def test_a_promotion_is_told_on_its_bundle_and_nothing_twice(world: World,
     assert verified == {f"{DEV} runs 1.1.0", f"{PROD} runs 1.1.0, approved by reviewer"}
 
 
-async def _restarted(world: World, controller: Controller) -> Controller:
+async def _restarted(world: World, controller: ControlPlane) -> ControlPlane:
     await world.settle()
     await world.stop(controller)
     return await start_controller(world)

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from aiohttp import web
 
-from kardinal.api import BUNDLE
 from kardinal.objects import GRAPH
-from kardinal_controller.bundles.decide import Create, LookUp, decide
-from tests.bundles.observations import seen
+from kardinal.promotion.kinds import BUNDLE
+from kardinal_controller.bundles.decisions import Create, LookUp
+from tests.bundles.facts import carried_out, seen
 from tests.bundles.reading import REPOSITORY, phase
 from tests.registries.asking import HERE, pull_secret
 from tests.support.distribution import LOGIN, ServedRegistry, Serving
@@ -102,7 +102,8 @@ async def test_a_bundle_starts_without_an_answer_and_says_why(
 
 
 async def test_a_registry_that_is_silent_holds_no_other_bundle(world: World) -> None:
-    asked, release = asyncio.Event(), asyncio.Event()
+    asked = asyncio.Event()
+    release = asyncio.Event()
 
     async def silent(_: web.Request) -> web.Response:
         asked.set()
@@ -129,6 +130,6 @@ def _writes(world: World) -> int:
     return world.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user=world.user("controller"))
 
 
-def test_what_is_unresolved_is_looked_up_before_the_graph_is_made() -> None:
-    assert isinstance(decide(seen(unresolved=True)), LookUp)
-    assert isinstance(decide(seen()), Create)
+def test_unresolved_tag_is_looked_up_before_the_graph_is_made() -> None:
+    assert isinstance(carried_out(seen(unresolved=True)), LookUp)
+    assert isinstance(carried_out(seen()), Create)

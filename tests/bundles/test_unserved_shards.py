@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
-from kardinal.kube import PatchType
-from kardinal.objects import JsonObject
-from tests.bundles.reading import REPOSITORY, condition, phase
-from tests.support.names import DEV, PROD, TEAM
+from kardinal.objects import JsonObject, Key
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
+from kardinal.runtime import Manager
+from kardinal_controller.unserved import UnservedReconciler
+from tests.bundles.in_memory import StoredObjects
+from tests.bundles.reading import REPOSITORY, condition
+from tests.support.clock import VirtualClock
+from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle, environment, pipeline
-from tests.support.programs import start_agent, start_controller, start_simulator
-from tests.support.repository import GitRepository
+from tests.support.programs import start_controller
+from tests.support.promoted import step_of
 from tests.support.world import World
-
-pytestmark = pytest.mark.virtual_time("waits for a minute, which an agent has to take a step")
 
 STEP = f"app-1-{DEV}"
 TOLD = (
@@ -30,14 +32,12 @@ def says(obj: JsonObject) -> str | None:
     return found["message"] if found is not None else None
 
 
-async def _unserved(world: World, url: GitRepository | str = REPOSITORY) -> None:
-    await world.apply(pipeline(url, provider="git", environments=[environment(DEV, shard="eu")]), bundle("app-1"))
-    await world.wait_for(PROMOTION_STEP, STEP, lambda _: True)
-
-
+@pytest.mark.virtual_time("waits for a minute, which an agent has to take a step")
 async def test_step_and_bundle_say_that_no_agent_serves_the_shard_once_over_restarts(world: World) -> None:
     controller = await start_controller(world)
-    await _unserved(world)
+    await world.apply(pipeline(REPOSITORY, provider="git", environments=[environment(DEV, shard="eu")]))
+    await world.apply(bundle("app-1"))
+    await world.wait_for(PROMOTION_STEP, STEP, lambda _: True)
     await world.idle(timedelta(seconds=55))
     assert says(await world.get(PROMOTION_STEP, STEP)) is None
     step = await world.wait_for(PROMOTION_STEP, STEP, lambda obj: says(obj) is not None)
@@ -55,45 +55,48 @@ async def test_step_and_bundle_say_that_no_agent_serves_the_shard_once_over_rest
     assert len(await world.events("NoAgent")) == 2
 
 
-async def test_an_agent_that_takes_the_step_ends_it(world: World, repository: GitRepository) -> None:
-    await start_controller(world)
-    await _unserved(world, repository)
-    await world.wait_for(BUNDLE, "app-1", lambda obj: says(obj) is not None)
-    await start_simulator(world, delay=timedelta(0))
-    await start_agent(world, shard="eu")
-    done = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    assert condition(done, "NoAgent") is None
-    assert condition(await world.get(PROMOTION_STEP, STEP), "NoAgent") is None
+class Unserved:
+    """The reconciler beside a step that waits for the agent of shard `eu`, and an agent that serves `europe`."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self._stored = StoredObjects(self.clock)
+        manager = Manager(self._stored, clock=self.clock, name="in-memory")
+        steps = manager.informer(PROMOTION_STEP)
+        pipelines = manager.informer(PIPELINE)
+        self._stored.caches = {PROMOTION_STEP: steps, PIPELINE: pipelines}
+        self._reconciler = UnservedReconciler(
+            steps, pipelines, status=manager.status, recorder=manager.recorder, clock=self.clock
+        )
+        served = {"conditions": [{"type": "RepositoryReady-europe", "status": "True"}]}
+        self._stored.put(PIPELINE, {**pipeline(REPOSITORY), "status": served})
+
+    async def after(self, duration: timedelta, shard: str, **status: Any) -> JsonObject:
+        """Return the step that has this status for so long."""
+        step = step_of("app-1", "dev", shard=shard)
+        name = step["metadata"]["name"]
+        self._stored.put(PROMOTION_STEP, {**step, "status": status})
+        await self._reconciler.reconcile(Key(TEAM, name))
+        self.clock.skip(duration)
+        await self._reconciler.reconcile(Key(TEAM, name))
+        return await self._stored.get(PROMOTION_STEP, name, TEAM)
 
 
-async def test_a_shard_that_is_served_says_nothing(world: World, repository: GitRepository) -> None:
-    await start_controller(world)
-    await start_agent(world, shard="eu")
-    held = environment(DEV, shard="eu", approval="pr-review")
-    await world.apply(pipeline(repository, environments=[held]), bundle("app-1"))
-    await world.wait_for(PROMOTION_STEP, STEP, lambda obj: obj.get("status", {}).get("state") == "WaitingForMerge")
-    await world.live(timedelta(minutes=10))
-    assert await world.events("NoAgent") == []
+async def test_a_step_that_an_agent_has_taken_says_nothing() -> None:
+    found = await Unserved().after(timedelta(minutes=10), "eu", state="WaitingForMerge", message="waits")
+    assert found["status"] == {"state": "WaitingForMerge", "message": "waits"}
 
 
-async def test_a_shard_that_is_nearly_the_name_of_one_that_is_served_is_told_which(
-    world: World, repository: GitRepository
-) -> None:
-    await start_controller(world)
-    await start_agent(world, shard="europe")
-    served = environment(PROD, shard="europe", dependsOn=[])
-    await world.apply(pipeline(repository, environments=[environment(DEV, shard="eurpe"), served]))
-    await world.apply(bundle("app-1"))
-    step = await world.wait_for(PROMOTION_STEP, STEP, lambda obj: says(obj) is not None)
+async def test_a_shard_that_is_nearly_the_name_of_one_that_is_served_is_told_which() -> None:
+    step = await Unserved().after(timedelta(minutes=1), "eurpe")
     assert str(says(step)).endswith("in Pipeline my-app (did you mean europe?)")
+    assert says(await Unserved().after(timedelta(seconds=59), "eurpe")) is None
 
 
-async def test_a_step_that_an_agent_has_taken_loses_a_condition_that_was_left_on_it(world: World) -> None:
-    await start_controller(world)
-    await _unserved(world)
-    step = await world.wait_for(PROMOTION_STEP, STEP, lambda obj: says(obj) is not None)
-    # An agent of another version writes a state and keeps the conditions that it does not know.
-    status = {"state": "Promoting", "conditions": step["status"]["conditions"]}
-    await world.client.patch(PROMOTION_STEP, STEP, TEAM, {"status": status}, kind=PatchType.MERGE, subresource="status")
-    await world.wait_for(PROMOTION_STEP, STEP, lambda obj: says(obj) is None)
-    await world.wait_for(BUNDLE, "app-1", lambda obj: says(obj) is None)
+async def test_a_step_that_an_agent_has_taken_loses_a_condition_that_was_left_on_it() -> None:
+    """An agent of another version writes a state and keeps the conditions that it does not know."""
+    unserved = Unserved()
+    left = (await unserved.after(timedelta(minutes=1), "eu"))["status"]["conditions"]
+    other = {"type": "Held", "status": "False"}
+    found = await unserved.after(timedelta(), "eu", state="Promoting", conditions=[*left, other])
+    assert found["status"]["conditions"] == [other]

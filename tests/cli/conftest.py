@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.support.commands import KARDINAL
 from tests.support.names import TEAM
 from tests.support.world import World
 
-KARDINAL = Path(sys.executable).parent / "kardinal"
 DEADLINE = 30.0
 
 
@@ -40,7 +39,7 @@ class Cli:
 
     def within(self, directory: Path) -> Cli:
         """Return the same command as it is run in another directory."""
-        other = Cli(self._directory, directory)
+        other = type(self)(self._directory, directory)
         other.environment = self.environment
         return other
 
@@ -66,13 +65,23 @@ class Cli:
         return done.out
 
 
+@pytest.fixture(scope="session", autouse=True)
+def commands_of_this_room(commands: None) -> None:
+    """Have a server of commands for those that are called without the fixture `cli`, too."""
+
+
 @pytest.fixture
-def cli(world: World) -> Cli:
+def cli(commands: None, world: World) -> Cli:
+    return Cli(*home_of(world))
+
+
+def home_of(world: World) -> tuple[Path, Path]:
+    """Make a home of a user of a world; returns the kubeconfig in it, and the home."""
     home = world.directory / "home"
     home.mkdir()
     kubeconfig = home / "kubeconfig"
     kubeconfig.write_text(_in_namespace(TEAM, world.server.kubeconfig.read_text()))
-    return Cli(kubeconfig, home)
+    return kubeconfig, home
 
 
 def _in_namespace(namespace: str, kubeconfig: str) -> str:

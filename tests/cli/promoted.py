@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kardinal.api import BUNDLE
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import BUNDLE
 from tests.support.names import TEAM
 from tests.support.objects import bundle
 from tests.support.world import World

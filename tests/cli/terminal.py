@@ -13,7 +13,8 @@ import termios
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.cli.conftest import KARDINAL, Cli
+from tests.cli.conftest import Cli
+from tests.support.commands import KARDINAL
 
 __all__ = ["Terminal", "on_terminal", "terminal"]
 

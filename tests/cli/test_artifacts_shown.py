@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE
-from kardinal.api.crds import definitions
-from kardinal.api.image import stored_versions
+from kardinal.promotion.api.crds import definitions
+from kardinal.promotion.api.image import stored_versions
+from kardinal.promotion.kinds import BUNDLE
 from tests.bundles.reading import phase
 from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.support.names import DEV
 from tests.support.objects import bundle, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 IMAGES = [{"reference": "ghcr.io/acme/my-app:1.2.0"}, {"name": "jobs", "reference": "ghcr.io/acme/worker:2.1.4"}]
 SHOWN = "my-app:1.2.0, jobs:2.1.4"

@@ -10,15 +10,18 @@ from pathlib import Path
 
 import yaml
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE
-from kardinal.api.names import SYSTEM_NAMESPACE, VERSIONS
 from kardinal.kube import PatchType
 from kardinal.objects import CONFIG_MAP
+from kardinal.promotion.api.names import SYSTEM_NAMESPACE, VERSIONS
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE
 from tests.cli.conftest import Cli
+from tests.cli.in_process import InProcess, cli
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.programs import start_agent, start_controller
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 REPOSITORY = "https://git.example.com/acme/gitops.git"
 
@@ -52,9 +55,12 @@ async def test_a_bundle_is_pinned_by_an_annotation_and_a_label_of_that_name_is_r
     assert "metadata.labels[kardinal.io/pin]: a label of this name pins nothing" in linted.err
 
 
-async def test_two_bundles_of_one_version_and_one_second_both_get_a_name(cli: Cli, world: World) -> None:
+async def test_two_bundles_of_one_version_and_one_second_both_get_a_name(cli: InProcess, world: World) -> None:
     await world.apply(pipeline(REPOSITORY))
-    await asyncio.gather(*(cli("create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3") for _ in range(3)))
+    processes = Cli(Path(cli.environment["KUBECONFIG"]), Path(cli.environment["HOME"]))
+    await asyncio.gather(
+        *(processes("create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3") for _ in range(3))
+    )
     assert len(await world.objects(BUNDLE)) == 3
 
 
@@ -173,9 +179,9 @@ async def test_nothing_installed_is_an_unknown_version(cli: Cli, world: World) -
     assert (await cli("version")).splitlines()[1:] == ["controller   unknown"]
 
 
-async def test_colour_is_never_written_to_a_file_or_a_pipe(cli: Cli, world: World) -> None:
+async def test_colour_is_never_written_to_a_file_or_a_pipe(cli: InProcess, world: World) -> None:
     await world.apply(pipeline(REPOSITORY), bundle("my-app-1"))
-    printed = await cli("get", "bundles", "my-app")
+    printed = await cli.process()("get", "bundles", "my-app")
     assert "\x1b" not in printed
     assert not any(line.endswith(" ") for line in printed.splitlines())
 

@@ -7,16 +7,20 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle
-from kardinal.cli.differences import commit_ranges, differences
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.views.differences import commit_ranges, differences
 from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.cli.promoted import put_bundle, verified
 from tests.support.names import DEV, PROD
 from tests.support.objects import bundle, pipeline
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
-OLD, NEW = "a" * 40, "b" * 40
+__all__ = ["cli"]
+
+OLD = "a" * 40
+NEW = "b" * 40
 DIGEST = f"sha256:{'1' * 64}"
 
 
@@ -27,7 +31,8 @@ def _bundle(name: str, *images: Any, charts: Any = (), commit: Any = None, **pro
 
 
 def test_every_value_that_differs_is_told_and_no_other() -> None:
-    app, side = {"reference": "ghcr.io/acme/app:1"}, {"reference": "nginx:1"}
+    app = {"reference": "ghcr.io/acme/app:1"}
+    side = {"reference": "nginx:1"}
     chart = {"repository": "https://charts.example.com", "name": "redis", "version": "1.0.0"}
     before = _bundle("a", app, side, charts=[chart], author="dana", commitSHA=OLD)
     after = _bundle(
@@ -45,7 +50,7 @@ def test_every_value_that_differs_is_told_and_no_other() -> None:
     ]
 
 
-def test_what_only_one_of_them_brings_is_told() -> None:
+def test_artifact_of_one_bundle_only_is_shown() -> None:
     commit = {"repository": "https://git.example.com/acme/config", "sha": NEW, "path": "envs"}
     odd = {"reference": "not an image"}
     found = differences(_bundle("a", {"reference": "app:1"}), _bundle("b", odd, commit=commit))
@@ -83,7 +88,7 @@ def test_commits_of_two_repositories_are_not_compared() -> None:
 
 
 @pytest.mark.parametrize("commit", ["--output=/tmp/x", "main", "", "HEAD~1", "A" * 40])
-def test_what_is_no_commit_is_not_asked_for(commit: str) -> None:
+def test_invalid_commit_is_not_asked_for(commit: str) -> None:
     assert list(commit_ranges(_bundle("a", commitSHA=OLD), _bundle("b", commitSHA=commit))) == []
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE
 from kardinal.cli.output import print_table
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject, ResourceType
+from kardinal.promotion.kinds import BUNDLE, PIPELINE
 from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.cli.terminal import on_terminal
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.repository import GitRepository
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 EVIL = "\x1b[8mhidden\x1b[2J\x1b]0;title\x07\x9b2J\u202eb\u2066c\x00\x7f\ud7ff\rover"
 """Conceal, clear, title of the window, C1, bidirectional overrides, NUL, DEL and a return to the begin of the line."""
@@ -66,27 +66,10 @@ COMMANDS = [
     ("policy", "coverage"),
 ]
 
-IN_TURN = """
-import json, sys
-from kardinal.cli.main import main
-for arguments in json.loads(sys.argv[1]):
-    try:
-        main(arguments)
-    except SystemExit:
-        pass
-"""
-"""A program that runs all of them, because starting takes most of the time of each."""
-
 
 async def test_no_command_writes_what_others_wrote_to_the_terminal(cli: Cli, promotion: None) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", IN_TURN, json.dumps(COMMANDS)),
-        env=cli.environment,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    printed = (await process.communicate())[0].decode()
+    done = [await cli.attempt(*command) for command in COMMANDS]
+    printed = "".join(each.out + each.err for each in done)
     assert_harmless(printed)
     assert printed.count(SHOWN) >= 5
 

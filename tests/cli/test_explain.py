@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.objects import GRAPH
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.agent.promotion_steps import deploy
-from tests.cli.conftest import KARDINAL, Cli
+from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
+from tests.support.commands import KARDINAL
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import APPLICATION, GitRepository
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 
 async def _held_before_prod(world: World, repository: GitRepository, *, minutes: float = 2) -> None:
@@ -47,9 +51,6 @@ async def test_explain_shows_each_gate_with_what_it_saw_and_when_it_opens(
     assert "PASS" in other
     assert lines[-1] == f"RESULT: BLOCKED by {STAGING}-soak"
 
-
-async def test_explain_is_there_for_programs_too(cli: Cli, world: World, repository: GitRepository) -> None:
-    await _held_before_prod(world, repository)
     answer = json.loads(await cli("explain", "my-app", "--env", PROD, "-o", "json"))
     assert answer["result"] == f"BLOCKED by {STAGING}-soak"
     assert {entry["name"]: entry["result"] for entry in answer["gates"]} == {
@@ -57,9 +58,6 @@ async def test_explain_is_there_for_programs_too(cli: Cli, world: World, reposit
         "any-day": "PASS",
     }
 
-
-async def test_get_steps_shows_steps_and_gates_in_order(cli: Cli, world: World, repository: GitRepository) -> None:
-    await _held_before_prod(world, repository)
     rows = [line.split() for line in (await cli("get", "steps", "my-app")).splitlines()]
     assert rows[0] == ["ENVIRONMENT", "NODE", "STATE", "MESSAGE"]
     assert rows[1][:3] == [STAGING, "step", "Verified"]
@@ -67,27 +65,22 @@ async def test_get_steps_shows_steps_and_gates_in_order(cli: Cli, world: World, 
     assert rows[4][:2] == [PROD, "step"]
 
 
-async def test_explain_says_that_a_pipeline_is_paused(cli: Cli, world: World, repository: GitRepository) -> None:
+async def test_explain_says_that_a_pipeline_is_paused_that_a_template_is_gone_and_that_a_graph_was_changed(
+    cli: Cli, world: World, repository: GitRepository
+) -> None:
     await _held_before_prod(world, repository)
     await cli("pause", "my-app", "--reason", "release freeze")
     await world.settle()
     last = (await cli("explain", "my-app", "--env", PROD)).splitlines()[-1]
     assert last == "RESULT: PAUSED: the Pipeline is frozen until kardinal resume (release freeze)"
+    await cli("resume", "my-app")
 
-
-async def test_explain_says_that_the_template_of_a_gate_is_gone(
-    cli: Cli, world: World, repository: GitRepository
-) -> None:
-    await _held_before_prod(world, repository)
     await world.delete(POLICY_GATE, f"{STAGING}-soak", POLICIES)
     await world.settle()
     lines = (await cli("explain", "my-app", "--env", PROD)).splitlines()
     assert any(f"its template {POLICIES}/{STAGING}-soak does not exist" in line for line in lines)
     assert lines[-1] == f"RESULT: BLOCKED by {STAGING}-soak"
 
-
-async def test_explain_says_that_a_graph_was_changed_by_hand(cli: Cli, world: World, repository: GitRepository) -> None:
-    await _held_before_prod(world, repository)
     body = {"spec": {"nodes": (await world.get(GRAPH, "my-app-1"))["spec"]["nodes"][:-2]}}
     await world.client.patch(GRAPH, "my-app-1", TEAM, body)
     await world.settle()
@@ -122,17 +115,7 @@ async def _read_until(stream: asyncio.StreamReader, words: str) -> None:
             assert line, "the command ended"
 
 
-async def test_a_verified_bundle_is_explained_by_its_evidence(
-    cli: Cli, world: World, repository: GitRepository
-) -> None:
-    await start_controller(world)
-    await start_simulator(world)
-    await world.apply(pipeline(repository, environments=[DEV]), bundle("my-app-1"))
-    await world.wait_for(BUNDLE, "my-app-1", lambda obj: obj.get("status", {}).get("phase") == "Verified")
-    assert "RESULT: VERIFIED" in await cli("explain", "my-app", "--env", DEV)
-
-
-async def test_what_the_simulator_cannot_render_is_shown_until_it_can(
+async def test_render_failure_of_the_simulator_is_shown_until_mended(
     cli: Cli, world: World, repository: GitRepository
 ) -> None:
     path = f"environments/{DEV}/kustomization.yaml"
@@ -153,9 +136,7 @@ async def test_what_the_simulator_cannot_render_is_shown_until_it_can(
     assert json.loads(await cli("explain", "my-app", "--env", DEV, "-o", "json"))["failure"] is None
 
 
-async def test_what_is_verified_and_no_longer_healthy_is_said_everywhere(
-    cli: Cli, world: World, repository: GitRepository
-) -> None:
+async def test_degraded_environment_is_shown_everywhere(cli: Cli, world: World, repository: GitRepository) -> None:
     await deploy(world)
     await start_controller(world)
     health = {"resource": {"name": APPLICATION}, "degradedAfter": "1s"}

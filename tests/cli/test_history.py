@@ -6,15 +6,18 @@ import json
 
 import yaml
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.objects import GRAPH
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
 from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.cli.promoted import put_bundle, verified
 from tests.support.names import DEV, PROD
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import GitRepository
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 REPOSITORY = "https://git.example.com/acme/gitops.git"
 
@@ -73,9 +76,7 @@ async def test_an_environment_that_the_pipeline_never_had_is_refused_and_one_it_
     assert "formerly" in await cli("history", "my-app", "--env", "formerly")
 
 
-async def test_what_happened_is_shown_after_steps_and_graph_are_gone(
-    cli: Cli, world: World, repository: GitRepository
-) -> None:
+async def test_history_and_evidence_outlive_steps_and_graph(cli: Cli, world: World, repository: GitRepository) -> None:
     await start_simulator(world)
     await start_controller(world)
     await world.apply(gate("quiet", "bundle.version == '1.1.0'", applies_to=DEV))
@@ -87,6 +88,7 @@ async def test_what_happened_is_shown_after_steps_and_graph_are_gone(
     (gate_result,) = entry["evidence"]["policyGates"]
     assert {"name", "namespace", "reason", "evaluatedAt", "templateGeneration"} <= gate_result.keys()
     before = await cli("get", "steps", "my-app")
+    assert "RESULT: VERIFIED" in await cli("explain", "my-app", "--env", DEV)
     step = await world.get(PROMOTION_STEP, f"my-app-1-{DEV}")
     assert entry["startedAt"] == step["status"]["startedAt"]
     await world.delete(GRAPH, "my-app-1")
@@ -96,6 +98,7 @@ async def test_what_happened_is_shown_after_steps_and_graph_are_gone(
 
     await world.until(gone)
     after = await cli("get", "steps", "my-app")
+    assert "RESULT: VERIFIED" in await cli("explain", "my-app", "--env", DEV)
     rows = [[DEV, "gate", "quiet", "[team]", "PASS", *gate_result["reason"].split()], [DEV, "step", "Verified"]]
     for printed in (before, after):
         assert [line.split()[: len(row)] for line, row in zip(printed.splitlines()[1:], rows, strict=True)] == rows

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Cli
+from tests.cli.in_process import InProcess
 
 LINES = """\
 app: my-app
@@ -23,7 +24,7 @@ prodApproval: pr-review
 
 def without_a_cluster(directory: Path) -> Cli:
     """Return the command where there is neither a cluster nor a kubeconfig."""
-    cli = Cli(directory / "none", directory)
+    cli = InProcess(directory / "none", directory)
     del cli.environment["KUBECONFIG"]
     return cli
 
@@ -95,7 +96,7 @@ async def test_a_pipeline_that_no_bundle_could_go_through_is_not_made(tmp_path: 
     assert "spec.git.url" in await refused(tmp_path, ftp)
 
 
-async def test_what_may_be_production_is_reviewed_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+async def test_possible_production_is_reviewed_unless_the_file_says_otherwise(tmp_path: Path) -> None:
     lines = LINES.replace("prodApproval: pr-review\n", "").replace(
         "[dev, staging, prod]", "[dev, pre-prod, nonprod, prod-eu, production-canary, live, europe, qa]"
     )

@@ -12,6 +12,7 @@ import yaml
 
 from kardinal_local import sample
 from tests.cli.conftest import Cli
+from tests.cli.in_process import InProcess
 from tests.support.repository import create_repository
 
 DEPLOYMENT = """\
@@ -24,7 +25,7 @@ spec: {template: {spec: {containers: [{name: app, image: "ghcr.io/acme/NAME:1.0"
 
 def _cli(directory: Path) -> Cli:
     """Return the command where there is no cluster and no kubeconfig."""
-    cli = Cli(directory / "none", directory)
+    cli = InProcess(directory / "none", directory)
     del cli.environment["KUBECONFIG"]
     return cli
 
@@ -80,7 +81,7 @@ async def test_applications_regions_and_namespaces_are_told_apart(tmp_path: Path
     assert "not known: the Helm charts in charts/x" in done.err
 
 
-async def test_what_cannot_be_told_is_said_and_writes_nothing_else_to_the_terminal(tmp_path: Path) -> None:
+async def test_unknown_layout_is_reported_and_prints_nothing_else(tmp_path: Path) -> None:
     kustomization = 'namespace: n\nresources: [../../../../etc, "deployment.yaml"]\n'
     files = {"envs/blue\x1b[2J/kustomization.yaml": kustomization, "envs/green/kustomization.yaml": "resources: []\n"}
     repository = create_repository(tmp_path / "gitops.git", files)
@@ -154,7 +155,7 @@ async def test_applications_whose_workloads_have_one_name_get_pipelines_of_diffe
         (("dev",), set()),
     ],
 )
-async def test_what_may_be_production_is_never_written_to_unasked(
+async def test_possible_production_is_never_written_to_unasked(
     tmp_path: Path, names: tuple[str, ...], reviewed: set[str]
 ) -> None:
     (made,), said = await _proposed(tmp_path, _environments("overlays", *names))

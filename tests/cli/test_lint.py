@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import KARDINAL
+from tests.cli.conftest import Finished
+from tests.cli.in_process import InProcess
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,36 +26,27 @@ spec:
 """
 
 
-def lint(tmp_path: Path, *texts: str, arguments: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+def lint(tmp_path: Path, *texts: str, arguments: tuple[str, ...] = ()) -> Finished:
     paths = []
     for index, text in enumerate(texts):
         path = tmp_path / f"{index}.yaml"
         path.write_text(text)
         paths += ["-f", path.name]
-    environment = {"PATH": "/usr/bin:/bin", "KUBECONFIG": "/nonexistent", "LANG": "C.UTF-8"}
-    return subprocess.run(
-        [KARDINAL, "lint", *paths, *arguments],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    return InProcess(Path("/nonexistent"), tmp_path).run("lint", *paths, *arguments)
 
 
 def test_a_pipeline_that_can_be_translated_is_fine(tmp_path: Path) -> None:
     other = GOOD.replace("name: my-app", "name: my-api")
     done = lint(tmp_path, GOOD, f"---\n{other}---\nkind: ConfigMap\n---\n- a list\n")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "2 resources are fine\n", "")
+    assert (done.code, done.out, done.err) == (0, "2 resources are fine\n", "")
 
 
 def test_two_objects_of_one_name_are_refused_because_the_last_would_replace_the_first(tmp_path: Path) -> None:
     elsewhere = GOOD.replace("  name: my-app", "  name: my-app\n  namespace: other")
     done = lint(tmp_path, GOOD, f"{elsewhere}---\n{GOOD}")
-    assert done.returncode == 1
-    assert "1.yaml:17: Pipeline/my-app metadata.name: 0.yaml:4 has one of this name already" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert done.code == 1
+    assert "1.yaml:17: Pipeline/my-app metadata.name: 0.yaml:4 has one of this name already" in done.err
+    assert len(done.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -114,9 +105,9 @@ def test_two_objects_of_one_name_are_refused_because_the_last_would_replace_the_
 def test_a_mistake_is_told_with_its_line_and_the_remedy(tmp_path: Path, before: str, after: str, said: str) -> None:
     assert before in GOOD
     done = lint(tmp_path, GOOD.replace(before, after, 1))
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert not done.stdout
+    assert done.code == 1
+    assert said in done.err
+    assert not done.out
 
 
 def test_gates_and_bundles_are_checked_as_well(tmp_path: Path) -> None:
@@ -124,23 +115,22 @@ def test_gates_and_bundles_are_checked_as_well(tmp_path: Path) -> None:
     gate = head.format("PolicyGate") + "  expression: schedule.isWeekendd\n"
     bundle = head.format("Bundle") + "  artifacts:\n    images:\n      - reference: ghcr.io/acme/app\n"
     done = lint(tmp_path, gate, bundle)
-    assert done.returncode == 1
-    assert "0.yaml:5: PolicyGate/x spec.expression" in done.stderr
+    assert done.code == 1
+    assert "0.yaml:5: PolicyGate/x spec.expression" in done.err
     assert (
-        "1.yaml:7: Bundle/x spec.artifacts.images[0]: image reference 'ghcr.io/acme/app' names no version"
-        in done.stderr
+        "1.yaml:7: Bundle/x spec.artifacts.images[0]: image reference 'ghcr.io/acme/app' names no version" in done.err
     )
 
 
 def test_every_example_is_fine(tmp_path: Path) -> None:
     done = lint(tmp_path, arguments=("-f", str(ROOT / "examples")))
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.code, done.err) == (0, "")
 
 
 def test_a_file_that_is_not_there_is_a_wrong_call(tmp_path: Path) -> None:
     done = lint(tmp_path, arguments=("-f", "absent.yaml"))
-    assert done.returncode == 2
-    assert "absent.yaml" in done.stderr
+    assert done.code == 2
+    assert "absent.yaml" in done.err
 
 
 HEAD = "apiVersion: kardinal.io/v1alpha1\nkind: {}\nmetadata: {{name: x}}\nspec:\n"
@@ -150,10 +140,21 @@ METRIC_CHECK = HEAD.format("MetricCheck") + "  provider: {address: https://prome
 METRIC_CHECK += "  successCondition: '> 0.5'\n"
 
 
+def test_pull_request_fields_without_pull_requests_are_a_warning(tmp_path: Path) -> None:
+    pipeline = HEAD.format("Pipeline") + "  git:\n    url: https://github.com/acme/gitops\n    provider: github\n"
+    pipeline += "    pullRequest: {reviewers: [alice]}\n  environments: [{name: dev}]\n"
+    done = lint(tmp_path, pipeline)
+    assert (done.code, done.out) == (0, "1 resource is fine, 1 warning\n")
+    assert done.err.splitlines() == [
+        "0.yaml:8: warning: Pipeline/x spec.git.pullRequest: no environment has pull requests: "
+        "set approval: pr-review or pr: true for one, or leave the field out"
+    ]
+
+
 def test_kinds_that_are_stored_and_not_executed_are_checked_and_said_to_be(tmp_path: Path) -> None:
     done = lint(tmp_path, SUBSCRIPTION, METRIC_CHECK)
-    assert (done.returncode, done.stdout) == (0, "2 resources are fine, 2 warnings\n")
-    assert done.stderr.splitlines() == [
+    assert (done.code, done.out) == (0, "2 resources are fine, 2 warnings\n")
+    assert done.err.splitlines() == [
         "0.yaml:1: warning: Subscription/x: this version stores a Subscription and does not act on it",
         "1.yaml:1: warning: MetricCheck/x: this version stores a MetricCheck and does not act on it",
     ]
@@ -174,8 +175,8 @@ def test_a_mistake_in_what_is_stored_only_is_told(
 ) -> None:
     assert before in good
     done = lint(tmp_path, good.replace(before, after, 1))
-    assert done.returncode == 1
-    assert said in done.stderr
+    assert done.code == 1
+    assert said in done.err
 
 
 @pytest.mark.parametrize(
@@ -192,11 +193,11 @@ def test_a_mistake_in_what_is_stored_only_is_told(
         ),
     ],
 )
-def test_what_a_gate_says_in_vain_is_a_warning(tmp_path: Path, gate: str, said: str) -> None:
+def test_ineffective_gate_field_is_a_warning(tmp_path: Path, gate: str, said: str) -> None:
     head = HEAD.format("PolicyGate").replace("{name: x}", "\n  {name: x, namespace: acme}")
     done = lint(tmp_path, f"{head}  {gate}\n", GOOD.replace("  name: my-app", "  name: my-app\n  namespace: acme"))
-    assert (done.returncode, done.stdout) == (0, "2 resources are fine, 1 warning\n")
-    assert said in done.stderr
+    assert (done.code, done.out) == (0, "2 resources are fine, 1 warning\n")
+    assert said in done.err
 
 
 def test_a_gate_in_a_namespace_without_a_pipeline_of_the_files_is_a_warning(tmp_path: Path) -> None:
@@ -206,8 +207,8 @@ def test_a_gate_in_a_namespace_without_a_pipeline_of_the_files_is_a_warning(tmp_
         return HEAD.format("PolicyGate").replace("name: x", f"name: x, namespace: {namespace}") + "  expression: 'true'"
 
     done = lint(tmp_path, pipeline, gate("other"))
-    assert done.returncode == 0
-    assert "PolicyGate/x metadata.name: namespace other has no Pipeline and is no policy namespace" in done.stderr
+    assert done.code == 0
+    assert "PolicyGate/x metadata.name: namespace other has no Pipeline and is no policy namespace" in done.err
     for namespace in ("acme", "platform-policies"):
-        assert lint(tmp_path, pipeline, gate(namespace)).stderr == ""
-    assert lint(tmp_path, GOOD, gate("other")).stderr == ""
+        assert lint(tmp_path, pipeline, gate(namespace)).err == ""
+    assert lint(tmp_path, GOOD, gate("other")).err == ""

@@ -6,20 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import BUNDLE
+from kardinal.promotion.kinds import BUNDLE
 from tests.cli.conftest import Cli
+from tests.cli.in_process import InProcess, cli
 from tests.support.names import PROD, TEAM
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.repository import GitRepository
 from tests.support.reviewer import propose
 from tests.support.world import World
 
+__all__ = ["cli"]
+
 
 @pytest.fixture
 async def waiting(world: World, repository: GitRepository) -> GitRepository:
     """Return the repository of a Pipeline with pull request 1, which Bundle my-app-1 waits for."""
     await world.apply(pipeline(repository, environments=[environment(PROD, approval="pr-review")]), bundle("my-app-1"))
-    path, branch = f"environments/{PROD}/kustomization.yaml", f"kardinal/my-app-1/{PROD}"
+    path = f"environments/{PROD}/kustomization.yaml"
+    branch = f"kardinal/my-app-1/{PROD}"
     repository.git("branch", branch, "main")
     repository.commit({path: repository.read(path) + "# 1.1.0\n"}, branch=branch)
     await propose(world, repository, branch, pipeline="my-app", bundle="my-app-1")
@@ -51,7 +55,7 @@ async def test_a_bundle_that_is_gone_is_not_merged_by_mistake(cli: Cli, world: W
 async def test_a_repository_that_is_named_is_merged_without_its_api_server_and_a_note_says_so(
     cli: Cli, waiting: GitRepository, tmp_path: Path
 ) -> None:
-    alone = Cli(tmp_path / "none", tmp_path)
+    alone = InProcess(tmp_path / "none", tmp_path)
     done = await alone.attempt("pr", "merge", "1", "--repo", str(waiting.path))
     assert done.code == 0, done.err
     assert "no API server can be reached" in done.err

@@ -102,7 +102,7 @@ def test_colour_can_be_turned_off(name: str, value: str) -> None:
     assert on_a_terminal(TABLE, **{name: value}) == ["STATE      AGE", "Verified   1s", "Pending    2s"]
 
 
-def test_what_is_no_terminal_gets_no_colour() -> None:
+def test_pipe_gets_no_colour() -> None:
     assert state_text("Failed") == "Failed"
 
 

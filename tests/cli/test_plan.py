@@ -10,16 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import BUNDLE, names
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
+from kardinal.objects.secret_purposes import ANNOTATION_HOSTS, CREDENTIALS_GIT, LABEL_CREDENTIALS
+from kardinal.promotion.kinds import BUNDLE
 from kardinal_local.plane.audit import WRITES
 from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.smart_server import PASSWORD, USER, SmartServer, serving, settings_of_a_caller
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 ENVIRONMENTS = (DEV, environment(STAGING, pr=True), environment(PROD, approval="pr-review"))
 
@@ -39,7 +43,9 @@ async def test_the_diff_the_message_and_the_pull_request_of_each_environment(
     world: World, cli: Cli, repository: GitRepository
 ) -> None:
     await world.apply(pipeline(repository, environments=ENVIRONMENTS))
-    head, branches, requests = repository.head(), repository.branches(), world.audit.count(verbs=WRITES)
+    head = repository.head()
+    branches = repository.branches()
+    requests = world.audit.count(verbs=WRITES)
     printed = json.loads(await cli("plan", "my-app", "--image", f"{IMAGE}:1.3.0", "-o", "json"))
     assert [entry["name"] for entry in printed["environments"]] == [DEV, STAGING, PROD]
     for entry in printed["environments"]:
@@ -97,9 +103,7 @@ async def test_the_exit_code_says_whether_there_is_a_change(world: World, cli: C
     assert f"{PROD}: nothing to change on main" in done.out
 
 
-async def test_what_cannot_be_promoted_says_why_and_the_others_are_shown(
-    world: World, cli: Cli, repository: GitRepository
-) -> None:
+async def test_environment_that_cannot_be_promoted_says_why(world: World, cli: Cli, repository: GitRepository) -> None:
     await world.apply(pipeline(repository, environments=[DEV, environment(PROD, path="environments/absent")]))
     done = await cli.attempt("plan", "my-app", "--image", f"{IMAGE}:1.3.0")
     assert done.code == 1
@@ -156,8 +160,8 @@ def secret(hosts: str) -> JsonObject:
         "metadata": {
             "name": "git",
             "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: hosts},
+            "labels": {LABEL_CREDENTIALS: CREDENTIALS_GIT},
+            "annotations": {ANNOTATION_HOSTS: hosts},
         },
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()},
     }

@@ -15,12 +15,15 @@ from kardinal_local.plane.audit import WRITES
 from tests.agent.config_bundles import LIMITS, config_bundle, config_repository
 from tests.agent.inputs import copying, platform_repository
 from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.cli.test_plan import changed, secret
 from tests.support.names import DEV, TEAM
 from tests.support.objects import environment, pipeline
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.smart_server import PASSWORD, SmartServer, serving, settings_of_a_caller
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 HERE = f"environments/{DEV}"
 IMAGES = ("--image", f"{IMAGE}:1.3.0")

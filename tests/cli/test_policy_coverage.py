@@ -12,9 +12,12 @@ from aiohttp import web
 
 from kardinal.objects import JsonObject
 from tests.cli.conftest import Cli
+from tests.cli.in_process import InProcess, cli
 from tests.support.names import DEV, POLICIES, PROD, TEAM, of_run
 from tests.support.objects import bundle, environment, gate, namespace, pipeline
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 REPOSITORY = "https://git.example.com/Acme/GitOps.git"
 KEY = "git.example.com/acme/gitops"
@@ -152,11 +155,11 @@ async def only_own_namespace(tmp_path: Path) -> AsyncIterator[Cli]:
             }
         )
     )
-    yield Cli(kubeconfig, tmp_path)
+    yield InProcess(kubeconfig, tmp_path)
     await runner.cleanup()
 
 
-async def test_what_may_not_be_read_is_left_out_and_named(only_own_namespace: Cli) -> None:
+async def test_unreadable_namespace_is_left_out_and_named(only_own_namespace: Cli) -> None:
     done = await only_own_namespace.attempt(*ASKING)
     assert done.code == 0, done.err
     assert f"environments/{DEV}" in done.out

@@ -6,17 +6,20 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import format_time
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.bundles.reading import phase
 from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.support.names import DEV, PROD, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import GitRepository
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 REPOSITORY = "https://git.example.com/acme/gitops.git"
 HOLD = f"my-app-{PROD}-hold"
@@ -96,7 +99,7 @@ async def test_a_hold_is_told_refuses_promotions_and_is_ended_by_name(cli: Cli, 
     assert "is not held" in await cli("resume", "my-app", "--env", PROD)
 
 
-async def test_what_cannot_be_rolled_back_is_refused_with_what_can_be_done(cli: Cli, world: World) -> None:
+async def test_impossible_rollback_is_refused_with_a_remedy(cli: Cli, world: World) -> None:
     await world.apply(pipeline(REPOSITORY))
     assert "nothing of Pipeline my-app has landed" in (await cli.attempt("rollback", "my-app", "--env", PROD)).err
     assert "has no environment nowhere" in (await cli.attempt("rollback", "my-app", "--env", "nowhere")).err

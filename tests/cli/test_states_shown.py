@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 
-from kardinal.api import BUNDLE, POLICY_GATE
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
 from tests.bundles.reading import phase
 from tests.bundles.scripted_agent import ScriptedAgent
 from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.support.names import DEV, POLICIES, PROD, STAGING
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_agent, start_controller
 from tests.support.repository import GitRepository
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 REPOSITORY = "https://git.example.com/acme/gitops.git"
 

@@ -7,17 +7,22 @@ import json
 
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal_agent.health.argocd_application import APPLICATION
-from tests.cli.conftest import KARDINAL, Cli
+from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.cli.terminal import terminal
 from tests.health.served_tools import put, serve
+from tests.support.commands import KARDINAL
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
 from tests.support.promoted import step_of
 from tests.support.repository import GitRepository
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 REPOSITORY = "https://git.example.com/acme/gitops.git"
 
@@ -55,11 +60,7 @@ async def test_status_shows_what_holds_who_opens_it_and_what_to_type_next(
     assert document["environments"][0]["runs"] == "1.29.0"
     assert document["next"][0]["command"] == f"kardinal explain my-app --env {PROD}"
 
-
-async def test_a_person_who_follows_a_promotion_on_a_terminal_is_told_how_to_merge(
-    cli: Cli, world: World, repository: GitRepository
-) -> None:
-    await _held_before_prod(world, repository)
+    # A person who follows it on a terminal is told how to merge.
     async with terminal(cli, "watch", "my-app", columns=80) as screen:
         await screen.says("Blocked")
         await world.apply(gate("release", "true", namespace=POLICIES))
@@ -158,22 +159,27 @@ async def test_a_pause_is_shown_with_the_command_that_ends_it(cli: Cli, world: W
 PULL = {"number": 7, "url": "https://git.example.com/acme/gitops/pulls/7", "branch": "kardinal/team/my-app-1/prod"}
 
 
-async def _waits_for_its_merge(world: World, message: str, **conditions: str) -> None:
-    """Return with a Bundle in whose only environment a pull request is open; `conditions` are those of the Bundle."""
-    (release, way, waiting) = await world.apply(
+def _condition(name: str, message: str) -> JsonObject:
+    moment = "2026-01-01T00:00:00Z"
+    return {"type": name, "status": "True", "reason": name, "message": message, "lastTransitionTime": moment}
+
+
+async def _waits_for_its_merge(world: World, message: str) -> None:
+    """Return with a Bundle in whose only environment a pull request is open."""
+    (_, way, _) = await world.apply(
         bundle("my-app-1"), pipeline(REPOSITORY, environments=["prod"]), step_of("my-app-1", "prod")
     )
-    status = {"state": "WaitingForMerge", "message": message, "pullRequest": PULL, "observedGeneration": 1}
-    name = waiting["metadata"]["name"]
-    await world.client.patch(PROMOTION_STEP, name, TEAM, {"status": status}, subresource="status")
+    await _notes(world, state="WaitingForMerge", message=message, pullRequest=PULL, observedGeneration=1)
     seen = {"observedGeneration": 1}
     await world.client.patch(PIPELINE, way["metadata"]["name"], TEAM, {"status": seen}, subresource="status")
-    listed = [
-        {"type": name, "status": "True", "reason": name, "message": text, "lastTransitionTime": "2026-01-01T00:00:00Z"}
-        for name, text in conditions.items()
-    ]
-    status = {"phase": "Promoting", "observedGeneration": 1, "conditions": listed}
-    await world.client.patch(BUNDLE, release["metadata"]["name"], TEAM, {"status": status}, subresource="status")
+    status = {"phase": "Promoting", "observedGeneration": 1}
+    await world.client.patch(BUNDLE, "my-app-1", TEAM, {"status": status}, subresource="status")
+
+
+async def _notes(world: World, **status: object) -> None:
+    """Write into the status of the step."""
+    name = step_of("my-app-1", "prod")["metadata"]["name"]
+    await world.client.patch(PROMOTION_STEP, name, TEAM, {"status": status}, subresource="status")
 
 
 @pytest.mark.virtual_time("waits for a minute, which an agent has to take a step")
@@ -190,25 +196,27 @@ async def test_status_says_that_no_agent_serves_the_shard_of_an_environment(cli:
     assert "no agent serves shard eu" in await cli("explain", "my-app", "--env", DEV)
 
 
-async def test_status_says_why_a_host_puts_a_merge_off(cli: Cli, world: World) -> None:
-    await _waits_for_its_merge(world, 'the host does not merge yet: Required status check "build" is expected.')
-    words = " ".join((await cli("status")).split())
-    assert f"prod: pull request #7 waits for its merge: {PULL['url']} the host does not merge yet: Required" in words
-    document = json.loads(await cli("status", "-o", "json"))
-    assert document["pullRequests"][0]["why"].endswith('"build" is expected.')
-
-
-async def test_status_says_nothing_more_of_a_merge_that_no_host_puts_off(cli: Cli, world: World) -> None:
+async def test_status_says_what_an_open_pull_request_waits_for(cli: Cli, world: World) -> None:
+    told = f"prod: {PULL['url']} was merged by mallory although held by gate soak"
     await _waits_for_its_merge(world, f"waits for {PULL['url']} to be merged")
     words = " ".join((await cli("status")).split())
     assert f"waits for its merge: {PULL['url']} NEXT" in words
     assert "MergedOutOfBand" not in words
     assert json.loads(await cli("status", "-o", "json"))["pullRequests"][0]["why"] is None
 
+    lacks = f"{PULL['url']} lacks, of git.pullRequest: reviewers bob (no user has this name)"
+    await _notes(world, conditions=[_condition("NotAssigned", lacks)])
+    assert f"prod: {lacks}" in " ".join((await cli("status")).split())
+    assert f"prod: {lacks}" in json.loads(await cli("status", "-o", "json"))["notes"]
 
-async def test_status_and_explain_say_that_a_pull_request_was_merged_past_a_gate(cli: Cli, world: World) -> None:
-    told = f"prod: {PULL['url']} was merged by mallory although held by gate soak"
-    await _waits_for_its_merge(world, "healthy", MergedOutOfBand=told)
+    await _notes(world, message='the host does not merge yet: Required status check "build" is expected.')
+    words = " ".join((await cli("status")).split())
+    assert f"prod: pull request #7 waits for its merge: {PULL['url']} the host does not merge yet: Required" in words
+    document = json.loads(await cli("status", "-o", "json"))
+    assert document["pullRequests"][0]["why"].endswith('"build" is expected.')
+
+    flagged = {"conditions": [_condition("MergedOutOfBand", told)]}
+    await world.client.patch(BUNDLE, "my-app-1", TEAM, {"status": flagged}, subresource="status")
     for command in (("status",), ("explain", "my-app", "--env", "prod")):
         assert f"MergedOutOfBand: {told}" in " ".join((await cli(*command)).split())
 

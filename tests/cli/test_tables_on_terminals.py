@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
-import json
-import os
-import struct
-import subprocess
-import sys
-import termios
-from pathlib import Path
+from itertools import product
 
-from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.cli.table import text_width
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject, ResourceType
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.scm import NewPullRequest, local_pull_requests
 from tests.cli.conftest import Cli
+from tests.cli.in_process import InProcess, cli
+from tests.cli.terminal import on_terminal
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.repository import GitRepository
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 LONG = "my-app-1-29-0-rc-1-plus-2-1763850000"
 VERSION = "1.29.0-rc.1-build.77"
@@ -52,30 +48,21 @@ TABLES: dict[str, tuple[tuple[str, ...], set[str]]] = {
     "pr": (("pr", "list", "--repo", "REPOSITORY"), {"#1", LONG, PROD, "open", "replicas", "promoted"}),
 }
 
-IN_TURN = """
-import fcntl, json, struct, sys, termios
-from kardinal.cli.main import main
-for columns in (80, 100, 200):
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    for name, arguments in json.loads(sys.argv[1]):
-        print(f"== {columns} {name}", flush=True)
-        main(arguments, standalone_mode=False)
-        sys.stdout.flush()
-"""
-
 
 async def test_tables_fit_and_show_every_name_state_and_version(
-    cli: Cli, world: World, repository: GitRepository
+    cli: InProcess, world: World, repository: GitRepository
 ) -> None:
     await _promotion(world, repository)
     await _pull_request(world, repository)
-    shown = await asyncio.to_thread(_render, cli, repository)
-    assert set(shown) == {(columns, name) for columns in (80, 100, 200) for name in TABLES}
-    for (columns, name), lines in shown.items():
+    real = await on_terminal(cli, "status", "my-app", columns=80)
+    assert real == await cli.on_screen("status", "my-app", columns=80)
+    for columns, (name, (arguments, shown)) in product((80, 100, 200), TABLES.items()):
+        typed = [part.replace("REPOSITORY", repository.url) for part in arguments]
+        lines = await cli.on_screen(*typed, columns=columns)
         # The place of the repository is one word, which is not broken either.
         wide = [line for line in lines if text_width(line) > columns and not line.startswith(repository.url[:-4])]
         assert not wide, (columns, name, wide)
-        missing = TABLES[name][1] - set(" ".join(lines).split())
+        missing = shown - set(" ".join(lines).split())
         assert not missing, (columns, name, missing, lines)
 
 
@@ -96,40 +83,6 @@ async def test_messages_of_others_cannot_write_to_the_terminal(cli: Cli, world: 
         printed = await cli(*command)
         assert all(line.isprintable() for line in printed.splitlines()), printed
         assert "broken\\x1b[2J \\u202edev step Verified" in printed
-
-
-def _render(cli: Cli, repository: GitRepository) -> dict[tuple[int, str], list[str]]:
-    """Run all commands on one terminal, whose width changes, in one process."""
-    calls = [
-        (name, [part.replace("REPOSITORY", repository.url) for part in arguments])
-        for name, (arguments, _) in TABLES.items()
-    ]
-    reader, side = os.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
-    environment = {**cli.environment, "NO_COLOR": "1", "TERM": "xterm"}
-    with subprocess.Popen(
-        [sys.executable, "-c", IN_TURN, json.dumps(calls)], env=environment, stdout=side, cwd=Path(__file__).parents[2]
-    ) as process:
-        os.close(side)
-        written = b""
-        while True:
-            try:
-                chunk = os.read(reader, 65536)
-            except OSError:
-                break
-            if not chunk:
-                break
-            written += chunk
-    os.close(reader)
-    assert process.returncode == 0
-    shown: dict[tuple[int, str], list[str]] = {}
-    for line in written.decode().replace("\r\n", "\n").splitlines():
-        if line.startswith("== "):
-            _, columns, name = line.split()
-            shown[int(columns), name] = []
-        else:
-            shown[int(columns), name].append(line)
-    return shown
 
 
 async def _promotion(world: World, repository: GitRepository) -> None:

@@ -9,18 +9,22 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kardinal.api import BUNDLE
-from kardinal.cli import requests
-from kardinal.cli.errors import CommandError
+from kardinal.cli.promote import make_request
 from kardinal.cli.session import Session
+from kardinal.promotion.kinds import BUNDLE
+from kardinal.promotion.requests import Unanswered, intents
 from kardinal_local.plane.audit import WRITES
 from tests.bundles.reading import phase
-from tests.cli.conftest import KARDINAL, Cli
+from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
+from tests.support.commands import KARDINAL
 from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 
 @asynccontextmanager
@@ -79,12 +83,12 @@ async def test_retry_waits_for_the_end_of_another_attempt(cli: Cli, world: World
 async def test_a_request_without_an_answer_is_not_waited_for(
     cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(requests, "_PATIENCE", 0.2)
+    monkeypatch.setattr(intents, "_PATIENCE", 0.2)
     await world.apply(pipeline("https://git.example.com/acme/gitops.git"), bundle("my-app-1"))
     session = Session(world.client, TEAM)
-    with pytest.raises(CommandError, match=r"No controller has answered.*is one running"):
-        await requests.ask(session, "my-app-1", "promote", DEV, must_be_answered=True)
-    await requests.ask(session, "my-app-1", "promote", DEV, must_be_answered=False)
+    with pytest.raises(Unanswered, match=r"No controller has answered.*is one running"):
+        await make_request(session, "my-app-1", "promote", DEV, must_be_answered=True)
+    await make_request(session, "my-app-1", "promote", DEV, must_be_answered=False)
     assert "No controller has answered" in capsys.readouterr().err
 
 
@@ -92,7 +96,8 @@ async def test_a_dry_run_shows_what_goes_where_and_creates_nothing(
     cli: Cli, world: World, repository: GitRepository
 ) -> None:
     await world.apply(pipeline(repository, environments=[DEV, STAGING, environment(PROD, approval="pr-review")]))
-    head, written = repository.head(), world.audit.count(verbs=WRITES)
+    head = repository.head()
+    written = world.audit.count(verbs=WRITES)
     create = ("create", "bundle", "my-app", "--image", f"{IMAGE}:1.3.0", "--dry-run")
     printed = await cli(*create)
     assert f"{DEV}: a commit on main changes 1 file" in printed
@@ -104,14 +109,14 @@ async def test_a_dry_run_shows_what_goes_where_and_creates_nothing(
     assert await world.objects(BUNDLE) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [(["--wait"], "--wait needs a Bundle"), (["-o", "name"], "-o name needs a Bundle"), (["--target", "qa"], "It has")],
-)
-async def test_a_dry_run_of_a_mistake_is_one(
-    cli: Cli, world: World, repository: GitRepository, options: list[str], said: str
-) -> None:
+async def test_a_dry_run_of_a_mistake_is_one(cli: Cli, world: World, repository: GitRepository) -> None:
     await world.apply(pipeline(repository))
-    done = await cli.attempt("create", "bundle", "my-app", "--image", f"{IMAGE}:1.3.0", "--dry-run", *options)
-    assert done.code in (1, 2)
-    assert said in done.err
+    create = ("create", "bundle", "my-app", "--image", f"{IMAGE}:1.3.0", "--dry-run")
+    for options, said in (
+        (["--wait"], "--wait needs a Bundle"),
+        (["-o", "name"], "-o name needs a Bundle"),
+        (["--target", "qa"], "It has"),
+    ):
+        done = await cli.attempt(*create, *options)
+        assert done.code in (1, 2)
+        assert said in done.err

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.image import ImageReference, ImageReferenceError
-from kardinal.api.pipeline import StepSpec
-from kardinal.git.rendering import ProgramRenderer
-from kardinal.steps.builtin import BUILTIN_STEPS
-from kardinal.steps.commit_plan import edit_of
-from kardinal.steps.declaration import Surroundings
-from kardinal.steps.edit import EditError, Tree
-from kardinal.steps.effect import NoEffect
-from kardinal.steps.kustomization import FILE_NAMES
-from kardinal.steps.kustomize.manifests import Volume, documents, mapping, sequence
-from kardinal.steps.kustomize.reading import read_kustomization, read_rendered
-from kardinal.steps.overlay import Overlay
-from kardinal.steps.sequence import planned
+from kardinal.edits.kustomize.kustomization import FILE_NAMES
+from kardinal.edits.kustomize.manifests import Volume, documents, mapping, sequence
+from kardinal.edits.kustomize.reading import read_kustomization, read_rendered
+from kardinal.objects.image_reference import ImageReference, ImageReferenceError
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.pipeline import StepSpec
+from kardinal.promotion.steps.builtin import BUILTIN_STEPS
+from kardinal.promotion.steps.commit_plan import edit_of
+from kardinal.promotion.steps.declaration import Surroundings
+from kardinal.promotion.steps.effect import NoEffect
+from kardinal.promotion.steps.sequence import planned
+from kardinal.rendering.programs import ProgramRenderer
+from kardinal.tree.edit import EditError, Tree
+from kardinal.tree.overlay import Overlay
 from tests.support.objects import API_VERSION
 
 __all__ = ["Comparison", "Figures", "compare"]

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, names
 from kardinal.graph.identity import APPLY_ORDER
 from kardinal.kube import PatchType
 from kardinal.objects import GRAPH, NAMESPACE, ResourceType
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.cli.conftest import Cli
 from tests.support.names import POLICIES, TEAM, of_run
 from tests.support.objects import bundle, gate, namespace, pipeline
@@ -69,7 +70,7 @@ async def test_a_write_that_changes_nothing_reserved_passes(
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-async def test_what_a_bundle_owns_goes_with_it(installed: Installation, propagation: str) -> None:
+async def test_objects_of_a_bundle_are_deleted_with_it(installed: Installation, propagation: str) -> None:
     await _own_each_other(installed)
 
     answer = await installed.tenant.delete(BUNDLE, "release", propagation=propagation)
@@ -187,7 +188,8 @@ async def roles(installed: Installation) -> None:
 
 @pytest.mark.usefixtures("roles")
 async def test_the_examples_are_applied_by_those_they_are_for(installed: Installation) -> None:
-    world, people = installed.world, installed.people
+    world = installed.world
+    people = installed.people
     examples = [doc for path in ("pipeline", "bundle", "gates") for doc in _documents(EXAMPLES / f"{path}.yaml")]
     places = {doc["metadata"]["namespace"] for doc in examples}
     await world.apply(*(namespace(place) for place in places))
@@ -201,7 +203,7 @@ async def test_the_examples_are_applied_by_those_they_are_for(installed: Install
         assert answer.status in (200, 201), answer
 
 
-@pytest.mark.usefixtures("roles")
+@pytest.mark.usefixtures("commands", "roles")
 async def test_a_promoter_pauses_and_resumes(installed: Installation) -> None:
     home = installed.world.new_directory("home")
     home.mkdir()

@@ -69,7 +69,7 @@ def test_the_page_applies_every_manifest() -> None:
     }
 
 
-def test_what_the_page_says_of_an_alternative_exists() -> None:
+def test_alternatives_of_the_page_exist() -> None:
     text = (ROOT / "docs" / "installation.md").read_text()
     paths = set(re.findall(r"`((?:deploy|crds)/[^` ]*)`", text))
     assert {path for path in paths if not (ROOT / path).exists()} == set()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal.git.child import PUSH_ENDS_WITHIN
+from kardinal.git.transfers import PUSH_ENDS_WITHIN
 from kardinal.runtime.manager import GRACE_SECONDS, HELPERS_SECONDS
 from tests.support.identities import documents_of
 from tests.support.names import TEAM
@@ -54,7 +54,7 @@ def test_no_default_manifest_opens_secrets_of_teams() -> None:
     ]
     assert opened == [
         ("Role", "kardinal-system", ["create"], None),
-        ("Role", "kardinal-system", ["get"], ["kardinal-attestation"]),
+        ("Role", "kardinal-system", ["get"], ["kardinal-attestation", "kardinal-ui"]),
     ]
 
 
@@ -133,7 +133,7 @@ def test_a_pod_says_what_it_needs_and_how_it_is(program: str) -> None:
 
 
 def test_ports_are_the_documented_ones() -> None:
-    assert ports_of("kardinal-controller") == {"api": 8083, "metrics": 8080, "probes": 8081}
+    assert ports_of("kardinal-controller") == {"api": 8083, "metrics": 8080, "probes": 8081, "ui": 8082}
     assert ports_of("kardinal-agent") == {"metrics": 8085, "probes": 8086}
 
 

@@ -15,9 +15,9 @@ import aiohttp
 import orjson
 import pytest
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.objects import GRAPH
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
+from kardinal_controller.program import ControlPlane
 from kardinal_local.plane import LoggedRequest
 from kardinal_local.rights import OWN_RIGHTS, RIGHTS
 from tests.support.identities import RESOURCES, SYSTEM_NAMESPACE, TEST_EXECUTOR, documents_of, shipped_rights
@@ -224,7 +224,7 @@ def unavailable(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "kardinal.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
-async def post_bundle(world: World, controller: Controller, tag: str) -> str:
+async def post_bundle(world: World, controller: ControlPlane, tag: str) -> str:
     """Return what CI does after a build; returns the Bundle's name."""
     images = [{"name": "app", "reference": f"{IMAGE}:{tag}"}]
     body = orjson.dumps({"namespace": TEAM, "pipeline": "my-app", "artifacts": {"images": images}})

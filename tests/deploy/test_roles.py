@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
 from tests.cli.conftest import Cli
 from tests.support.identities import RESOURCES, documents_of
 from tests.support.names import DEV, POLICIES, STAGING, TEAM
@@ -106,6 +106,7 @@ MAY = {
 }
 
 
+@pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("role", MAY)
 async def test_commands_work_for_whom_they_are_meant(world: World, people: People, role: str) -> None:
     home = world.new_directory("home")

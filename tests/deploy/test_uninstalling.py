@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import PROMOTION_STEP
+from kardinal.promotion.kinds import PROMOTION_STEP
 from tests.deploy.test_installation import NEWEST, commands
 from tests.support.kubectl import Kubectl
 from tests.support.names import DEV

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from kardinal.api import PROMOTION_STEP
+from kardinal.promotion.kinds import PROMOTION_STEP
 from tests.resilience.installation import Install
 from tests.resilience.processes import state, wait_for
 from tests.support.kubectl import Kubectl, kubectl_versions

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,12 @@ import pytest
 import yaml
 
 from hack.docs.cli_reference import reference
+from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.support.strict import apply_strictly
 from tests.support.world import World
+
+__all__ = ["cli"]
 
 ROOT = Path(__file__).parents[2]
 INIT_FILE = ROOT / "examples" / "kardinal.yaml"
@@ -30,21 +32,8 @@ async def test_an_example_is_accepted_without_an_unknown_field(world: World, exa
     await apply_strictly(world.server.kubeconfig, EXAMPLES[example])
 
 
-async def test_what_init_makes_of_the_example_file_is_accepted(world: World) -> None:
-    kardinal = Path(sys.executable).with_name("kardinal")
-    options = (
-        "--kubeconfig",
-        str(world.server.kubeconfig),
-        "-f",
-        str(INIT_FILE),
-        "-o",
-        "yaml",
-    )
-    process = await asyncio.create_subprocess_exec(
-        kardinal, "init", *options, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
+async def test_pipeline_from_the_example_file_is_accepted(world: World, cli: Cli) -> None:
+    out = await cli("init", "-f", str(INIT_FILE), "-o", "yaml")
     made = documents(out)
     assert {obj["kind"] for obj in made} >= {"Pipeline"}
     await apply_strictly(world.server.kubeconfig, made)

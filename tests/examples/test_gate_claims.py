@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kardinal.api import Bundle, Pipeline, PolicyGate
 from kardinal.git.secret_hosts import refused_host
 from kardinal.objects import JsonObject
-from kardinal.policy.attestation import NOT_ATTESTED, Attestation, Scope
-from kardinal.policy.context import Context
-from kardinal.policy.evaluate import evaluate
-from kardinal.policy.matching import collect
-from kardinal.translation import Features
-from kardinal.translation.errors import SkipDenied
-from kardinal.translation.preview import preview
-from kardinal.translation.topology import read_topology
-from kardinal.translation.translate import translate
+from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
+from kardinal.promotion.policy.attestation import NOT_ATTESTED, Attestation, TokenScope
+from kardinal.promotion.policy.context import GateContext
+from kardinal.promotion.policy.evaluate import evaluate
+from kardinal.promotion.policy.matching import collect
+from kardinal.promotion.translation import Features
+from kardinal.promotion.translation.errors import SkipDenied
+from kardinal.promotion.translation.preview import preview
+from kardinal.promotion.translation.topology import read_topology
+from kardinal.promotion.translation.translate import translate
 from tests.policy.soaks import soak_since
 from tests.support.registry import REGISTRY
 
@@ -61,10 +61,10 @@ def test_no_label_lets_a_bundle_skip_staging(labels: dict[str, str]) -> None:
 
 
 def test_a_token_that_may_skip_staging_skips_it_and_nothing_else() -> None:
-    graph = _graph(_bundle(skip=["staging"]), Attestation(Scope("hotfix", ("staging",))))
+    graph = _graph(_bundle(skip=["staging"]), Attestation(TokenScope("hotfix", ("staging",))))
     assert list(read_topology(graph).steps) == ["dev", "prod"]
     with pytest.raises(SkipDenied):
-        _graph(_bundle(skip=["staging"]), Attestation(Scope("hotfix", ())))
+        _graph(_bundle(skip=["staging"]), Attestation(TokenScope("hotfix", ())))
 
 
 def test_an_environment_before_which_no_org_gate_stands_is_left_out_by_anyone() -> None:
@@ -88,7 +88,7 @@ SUNDAY = datetime(2026, 3, 8, 12, tzinfo=UTC)
 def test_a_gate_holds_what_its_message_says(gate: str, now: datetime, soaked: int, opens: bool) -> None:
     (found,) = (each for each in GATES if each.name == gate)
     soak = soak_since(now - timedelta(minutes=soaked))
-    context = Context(_bundle(), "prod", "pr-review", soak=soak)
+    context = GateContext(_bundle(), "prod", "pr-review", soak=soak)
     assert evaluate(found.spec.expression, context, now=now).ready is opens
 
 

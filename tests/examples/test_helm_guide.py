@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kardinal.api import PROMOTION_STEP, names
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import PROMOTION_STEP
 from tests.support.objects import bundle, pipeline
 from tests.support.programs import start_controller
 from tests.support.repository import GitRepository

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from kardinal.api import PROMOTION_STEP, names
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import PROMOTION_STEP
 from tests.agent.inputs import platform_repository
 from tests.support.names import DEV
 from tests.support.objects import bundle, pipeline
@@ -22,7 +23,8 @@ BLOCKS = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs/guides/inputs.md").rea
 async def test_the_pipeline_of_the_guide_takes_in_the_bases_of_a_tag(
     world: World, repository: GitRepository, tmp_path: Path
 ) -> None:
-    made, kustomization = yaml.safe_load(BLOCKS[0]), BLOCKS[1]
+    made = yaml.safe_load(BLOCKS[0])
+    kustomization = BLOCKS[1]
     platform = platform_repository(tmp_path)
     web = "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {containers: [{name: a, image: %s}]}}}\n"
     platform.commit({"bases/web/service.yaml": web % IMAGE})

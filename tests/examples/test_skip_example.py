@@ -8,10 +8,11 @@ from typing import Any
 
 import yaml
 
-from kardinal.api import BUNDLE
 from kardinal.objects import GRAPH
+from kardinal.promotion.kinds import BUNDLE
 from tests.bundles.reading import phase, reason
-from tests.cli.conftest import Cli, cli
+from tests.cli.conftest import Cli
+from tests.cli.in_process import cli
 from tests.support.names import POLICIES, TEAM
 from tests.support.programs import start_controller
 from tests.support.repository import GitRepository

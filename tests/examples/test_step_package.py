@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.extensions import Extensions, load_extensions
-from kardinal.steps.registry import AdapterDeclaration
+from kardinal.promotion.api.health_adapters import AdapterDeclaration
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal_agent.errors import ConfigurationError
 from kardinal_agent.health import adapters
 from tests.support.names import DEV
@@ -37,7 +37,8 @@ STEPS = [
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the package into a directory of its own; it is built from a copy, since building writes beside it."""
-    source, target = tmp_path_factory.mktemp("source") / "package", tmp_path_factory.mktemp("site")
+    source = tmp_path_factory.mktemp("source") / "package"
+    target = tmp_path_factory.mktemp("site")
     shutil.copytree(PACKAGE, source)
     options = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target))
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True)

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
 from kardinal_local import sample
 from tests.examples.transcript import differences, transcript
 from tests.resilience.processes import DEADLINE, Shell, shell
 from tests.support.clock import VirtualClock
+from tests.support.commands import KARDINAL
 from tests.support.kubectl import kubectl_versions
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, pipeline
@@ -70,8 +71,9 @@ async def _typist(shell: Shell, directory: Path, kubectl: Path) -> AsyncIterator
     (programs / "kubectl").symlink_to(kubectl)
     checkout = directory / "checkout"
     checkout.mkdir()
-    (checkout / ".venv").mkdir()
-    (checkout / ".venv" / "bin").symlink_to(shell.programs)
+    installed = checkout / ".venv" / "bin"
+    installed.mkdir(parents=True)
+    (installed / "kardinal").symlink_to(KARDINAL)
     process = await asyncio.create_subprocess_exec(
         "bash",
         cwd=checkout,
@@ -87,6 +89,7 @@ async def _typist(shell: Shell, directory: Path, kubectl: Path) -> AsyncIterator
         await process.wait()
 
 
+@pytest.mark.usefixtures("commands")
 @pytest.mark.local_only("the README starts a plane of its own")
 @pytest.mark.timeout(180)
 async def test_the_walkthrough_of_the_readme_ends_in_a_verified_bundle(shell: Shell, tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from kardinal.api import BUNDLE
-from kardinal.api.names import ANNOTATION_ATTESTATION
+from kardinal.clock import SystemClock
 from kardinal.objects import SECRET
-from kardinal.runtime.clock import SystemClock
+from kardinal.promotion.api.names import ANNOTATION_ATTESTATION
+from kardinal.promotion.kinds import BUNDLE
 from tests.http.conftest import REPOSITORY, start_api
 from tests.support.kubectl import Kubectl, kubectl_versions
 from tests.support.names import TEAM

@@ -50,7 +50,9 @@ def differences(wanted: Mapping[str, list[str]], printed: Mapping[str, str]) -> 
 
 def _first_missing(wanted: list[str], printed: list[str]) -> str | None:
     """Return the first line of a page that is not where it should be."""
-    lines, at, anywhere = [_steady(line) for line in printed], 0, False
+    lines = [_steady(line) for line in printed]
+    at = 0
+    anywhere = False
     for line in wanted:
         if line == _LEFT_OUT:
             anywhere = True
@@ -58,7 +60,8 @@ def _first_missing(wanted: list[str], printed: list[str]) -> str | None:
         there = [index for index in range(at, len(lines)) if lines[index] == _steady(line)]
         if not there or (there[0] != at and not anywhere):
             return line
-        at, anywhere = there[0] + 1, False
+        at = there[0] + 1
+        anywhere = False
     if at < len(lines) and not anywhere:
         return f"{_LEFT_OUT}, after which it goes on with {printed[at]!r},"
     return None

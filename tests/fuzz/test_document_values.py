@@ -11,17 +11,17 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from kardinal.edits.yaml.document_path import DocumentPath, ListIndex, MappingKey
+from kardinal.edits.yaml.document_text import DocumentFile, FieldUpdate
+from kardinal.edits.yaml.yaml_scalar import Scalar
 from kardinal.objects.errors import KardinalError
-from kardinal.steps.document_path import DocumentPath, Index, Key
-from kardinal.steps.document_text import DocumentFile, Update
-from kardinal.steps.yaml_scalar import Scalar
 from tests.fuzz.inputs import INPUTS, JSON, fuzzed, texts
 from tests.fuzz.test_kustomizations import files
 
 fewer = settings(fuzzed, max_examples=max(1, INPUTS // 4))
 """For tests that read and write a whole document several times."""
 
-Segments = tuple[Key | Index, ...]
+Segments = tuple[MappingKey | ListIndex, ...]
 
 scalars = (
     st.none()
@@ -48,10 +48,10 @@ styles = st.fixed_dictionaries(
 def scalar_paths(value: Any, at: Segments = ()) -> Iterator[Segments]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from scalar_paths(inner, (*at, Key(key)))
+            yield from scalar_paths(inner, (*at, MappingKey(key)))
     elif isinstance(value, list):
         for position, inner in enumerate(value):
-            yield from scalar_paths(inner, (*at, Index(position)))
+            yield from scalar_paths(inner, (*at, ListIndex(position)))
     else:
         yield at
 
@@ -59,9 +59,9 @@ def scalar_paths(value: Any, at: Segments = ()) -> Iterator[Segments]:
 def changed(document: Any, path: Segments, value: Scalar) -> Any:
     after = holder = copy.deepcopy(document)
     for segment in path[:-1]:
-        holder = holder[segment.name if isinstance(segment, Key) else segment.position]
+        holder = holder[segment.name if isinstance(segment, MappingKey) else segment.position]
     last = path[-1]
-    holder[last.name if isinstance(last, Key) else last.position] = value
+    holder[last.name if isinstance(last, MappingKey) else last.position] = value
     return after
 
 
@@ -83,7 +83,7 @@ def edits(draw: st.DrawFn) -> tuple[Any, Segments, Scalar]:
     return document, draw(st.sampled_from(paths)), draw(scalars)
 
 
-def edited_or_refused(content: bytes, update: Update, *, json: bool) -> bytes | KardinalError:
+def edited_or_refused(content: bytes, update: FieldUpdate, *, json: bool) -> bytes | KardinalError:
     try:
         return DocumentFile.parse(content, json=json).edited([update])
     except KardinalError as error:
@@ -106,7 +106,7 @@ def test_only_the_value_of_a_yaml_file_changes(
     node = file.find(DocumentPath(path))
     # A tag belongs to the old value: such a value is refused.
     assume(text[node.start_mark.index : node.start_mark.index + 1] != "!")
-    after = file.edited([Update(path=DocumentPath(path), value=value)]).decode()
+    after = file.edited([FieldUpdate(path=DocumentPath(path), value=value)]).decode()
     assert yaml.safe_load(after) == changed(document, path, value)
     assert one_place_differs(text, after, text[node.start_mark.index : node.end_mark.index])
 
@@ -123,17 +123,19 @@ def test_only_the_value_of_a_json_file_changes(
     text = json.dumps(document, indent=indent, ensure_ascii=ascii_only)
     file = DocumentFile.parse(text.encode(), json=True)
     node = file.find(DocumentPath(path))
-    after = file.edited([Update(path=DocumentPath(path), value=value)]).decode()
+    after = file.edited([FieldUpdate(path=DocumentPath(path), value=value)]).decode()
     assert json.loads(after) == changed(document, path, value)
     assert one_place_differs(text, after, text[node.start_mark.index : node.end_mark.index])
 
 
 @fuzzed
 @given(
-    content=files, path=st.lists(texts.map(Key) | st.integers(0, 3).map(Index), min_size=1, max_size=3), value=scalars
+    content=files,
+    path=st.lists(texts.map(MappingKey) | st.integers(0, 3).map(ListIndex), min_size=1, max_size=3),
+    value=scalars,
 )
-def test_any_file_is_edited_or_refused(content: bytes, path: list[Key | Index], value: Scalar) -> None:
-    update = Update(path=DocumentPath(tuple(path)), value=value, create=True)
+def test_any_file_is_edited_or_refused(content: bytes, path: list[MappingKey | ListIndex], value: Scalar) -> None:
+    update = FieldUpdate(path=DocumentPath(tuple(path)), value=value, create=True)
     for is_json in (False, True):
         after = edited_or_refused(content, update, json=is_json)
         if isinstance(after, KardinalError):

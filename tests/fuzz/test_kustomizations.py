@@ -8,10 +8,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.api.image import ImageReference
+from kardinal.edits.images import PromotedImage
+from kardinal.edits.kustomize.kustomization import set_images
 from kardinal.objects.errors import KardinalError
-from kardinal.steps.images import PromotedImage
-from kardinal.steps.kustomization import set_images
+from kardinal.objects.image_reference import ImageReference
 from tests.fuzz.inputs import JSON, fuzzed, texts
 
 IMAGE = PromotedImage("app", ImageReference.parse("ghcr.io/acme/app:1.2.3"))

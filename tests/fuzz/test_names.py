@@ -7,14 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.api import PolicyGate
-from kardinal.api.image import ImageReference, ImageReferenceError
-from kardinal.api.names import bundle_name, gate_name, label_value, step_name
-from kardinal.api.repository_url import InvalidRepositoryURL, LocalRepositoryRefused, RepositoryURL
 from kardinal.graph.identity import is_owned_by
 from kardinal.objects import GRAPH, controller_of
-from kardinal.policy.matching import collect
-from kardinal.policy.template_warnings import gate_warnings
+from kardinal.objects.image_reference import ImageReference, ImageReferenceError
+from kardinal.promotion.api import PolicyGate
+from kardinal.promotion.api.names import bundle_name, gate_name, label_value, step_name
+from kardinal.promotion.policy.matching import collect
+from kardinal.promotion.policy.template_warnings import gate_warnings
+from kardinal.tree.repository_url import InvalidRepositoryURL, LocalRepositoryRefused, RepositoryURL
 from tests.fuzz.inputs import fuzzed, texts
 
 hosts = st.sampled_from(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from kardinal_controller.http.body import decode, namespace_of
 from kardinal_controller.http.credentials import read_credentials
-from kardinal_controller.http.delivery import Delivery
 from kardinal_controller.http.problem import ERRORS_SHOWN, ProblemError
 from kardinal_controller.http.request import parse_request
+from kardinal_controller.http.request_credentials import RequestCredentials
 from tests.fuzz.inputs import fuzzed
 from tests.support.webhook import body_of
 
@@ -75,7 +75,7 @@ def test_any_headers_authenticate_nothing(authorization: str, signature: str, ti
         "X-Kardinal-Timestamp": timestamp,
         "Idempotency-Key": key,
     }
-    delivery = Delivery.read(sent)
+    delivery = RequestCredentials.read(sent)
     if delivery is not None:
         assert not delivery.is_signed_with(b"key", b"{}")
         delivery.is_current(NOW)

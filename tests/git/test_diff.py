@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from kardinal.git.diff import DIFF_LIMIT, unified
-from kardinal.git.values import Change
+from kardinal.git.values import ChangedFile
 
 
 def test_git_applies_it(tmp_path: Path) -> None:
@@ -14,9 +14,9 @@ def test_git_applies_it(tmp_path: Path) -> None:
     (tmp_path / "gone.yaml").write_bytes(b"x\n")
     diff = unified(
         [
-            Change("kept.yaml", b"a\nb\nc\n", b"a\nB\nc"),
-            Change("gone.yaml", b"x\n", None),
-            Change("new/made.yaml", None, b"y\n"),
+            ChangedFile("kept.yaml", b"a\nb\nc\n", b"a\nB\nc"),
+            ChangedFile("gone.yaml", b"x\n", None),
+            ChangedFile("new/made.yaml", None, b"y\n"),
         ]
     )
     subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=diff.encode(), check=True)
@@ -25,16 +25,16 @@ def test_git_applies_it(tmp_path: Path) -> None:
 
 
 def test_it_is_bounded_and_says_what_is_missing() -> None:
-    diff = unified([Change("a.yaml", None, "é\n".encode() * 100_000)])
+    diff = unified([ChangedFile("a.yaml", None, "é\n".encode() * 100_000)])
     assert len(diff.encode()) <= DIFF_LIMIT
     assert diff.endswith(" more lines are left out\n")
 
 
 def test_content_and_names_of_files_do_not_steer_a_terminal() -> None:
-    diff = unified([Change("a\x1b[2J.yaml", b"\x1b]0;owned\x07\n", "\u202eevil\tkept\n".encode())])
+    diff = unified([ChangedFile("a\x1b[2J.yaml", b"\x1b]0;owned\x07\n", "\u202eevil\tkept\n".encode())])
     assert not {"\x1b", "\x07", "\u202e"} & set(diff)
     assert "+evil\tkept\n" in diff
 
 
 def test_binary_files_are_named() -> None:
-    assert "Binary files a/x and b/x differ" in unified([Change("x", b"\0\1", b"\0\2")])
+    assert "Binary files a/x and b/x differ" in unified([ChangedFile("x", b"\0\1", b"\0\2")])

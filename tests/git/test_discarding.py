@@ -10,8 +10,8 @@ import pytest
 
 from kardinal.git import Repository
 from kardinal.git.discarding import OwnCommit
-from kardinal.steps.commit_message import KARDINAL
-from kardinal.steps.edit import Tree
+from kardinal.tree.commit_message import KARDINAL
+from kardinal.tree.edit import Tree
 from tests.git.conftest import Git, manifests, message, setting
 
 BRANCH = "kardinal/team/app-1/prod"
@@ -38,7 +38,7 @@ async def test_a_commit_that_is_not_the_promotions_own_stays(repository: Reposit
     assert bare("rev-parse", BRANCH) == commit
 
 
-async def test_what_others_have_added_stays_until_it_is_merged(repository: Repository, bare: Git) -> None:
+async def test_commits_of_others_stay_until_merged(repository: Repository, bare: Git) -> None:
     added = bare.commit({**manifests(), PATH: "v3\n"}, branch=BRANCH, parent=await propose(repository))
     assert not await repository.discard(BRANCH, base="main", own=OWN)
     assert bare("rev-parse", BRANCH) == added
@@ -46,7 +46,7 @@ async def test_what_others_have_added_stays_until_it_is_merged(repository: Repos
     assert bare("branch", "--list", BRANCH) == ""
 
 
-async def test_what_the_base_has_is_removed(repository: Repository, bare: Git) -> None:
+async def test_branch_contained_in_the_base_is_removed(repository: Repository, bare: Git) -> None:
     added = bare.commit({**manifests(), PATH: "v3\n"}, branch=BRANCH, parent=await propose(repository))
     bare("update-ref", "refs/heads/main", added)
     assert await repository.discard(BRANCH, base="main", own=OWN)
@@ -54,7 +54,8 @@ async def test_what_the_base_has_is_removed(repository: Repository, bare: Git) -
 
 
 async def test_a_push_that_its_caller_has_given_up_is_waited_for(repository: Repository, bare: Git) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    begun = threading.Event()
+    go_on = threading.Event()
 
     def slow(tree: Tree) -> dict[str, bytes]:
         begun.set()

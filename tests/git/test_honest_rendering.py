@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kardinal.git.rendering import ProgramRenderer
+from kardinal.rendering.programs import ProgramRenderer
 from tests.support.renderers import BASE, CHART, Rendered, helm, kustomize, needs
 
 DEFINITION = """\

@@ -52,7 +52,7 @@ async def test_hooks_are_found_where_the_repository_says(
         await repository.land("main", setting("dev", b"v3\n"), message("dev", "app-2"))
 
 
-async def test_what_git_would_not_run_for_a_push_does_not_matter(repository: Repository, bare: Git) -> None:
+async def test_hooks_that_a_push_does_not_run_do_not_matter(repository: Repository, bare: Git) -> None:
     hook(bare, "pre-commit", REFUSING)
     hook(bare, "pre-receive", REFUSING)
     (bare.directory / "hooks" / "pre-receive").chmod(0o644)

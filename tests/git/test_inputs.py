@@ -11,18 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.git import Credentials, GitRunner, InvalidBranchName, Repositories, Repository, TagNotFound
+from kardinal.git import GitCredentials, GitRunner, InvalidBranchName, Repositories, Repository, TagNotFound
 from kardinal.git.errors import CacheFull
 from kardinal.git.inputs import InputIncomplete, with_inputs
-from kardinal.git.mirror import find_git_once
-from kardinal.steps.edit import Edit, EditError, Tree
+from kardinal.tree.edit import Edit, EditError, Tree
 from tests.git.conftest import Git, message, setting
 from tests.git.test_mirrors import fetches
 from tests.support.clock import VirtualClock
 from tests.support.smart_server import PASSWORD, USER, SmartServer
 
 FILES = {f"bases/{name}": f"{name}\n" for name in ("a.yaml", "run.sh", "model.bin", "deep/b.yaml", "deep/er/c.txt")}
-needs_filter = pytest.mark.skipif(find_git_once() is None, reason="libgit2 fetches everything")
 
 
 @pytest.fixture
@@ -39,7 +37,7 @@ def platform(tmp_path: Path) -> Git:
 @pytest.fixture
 def second(repositories: Repositories, server: SmartServer, platform: Git) -> Repository:
     """`platform`, as it is seen over HTTPS."""
-    return repositories.open(f"{server.url}/platform.git", Credentials(USER, PASSWORD))
+    return repositories.open(f"{server.url}/platform.git", GitCredentials(USER, PASSWORD))
 
 
 def reading(beside: Callable[[Tree], Tree]) -> Edit:
@@ -59,7 +57,6 @@ async def opened(second: Repository, commit: str) -> Edit:
     return reading(await second.input(commit, name="platform", branch="main", tag=None))
 
 
-@needs_filter
 async def test_files_that_an_input_lacks_are_fetched_directory_by_directory(
     repository: Repository, second: Repository, server: SmartServer, platform: Git
 ) -> None:
@@ -73,8 +70,7 @@ async def test_files_that_an_input_lacks_are_fetched_directory_by_directory(
     assert fetches(server) - before <= 3
 
 
-@needs_filter
-async def test_what_an_input_lacks_keeps_no_neighbour_from_landing(
+async def test_missing_input_does_not_block_other_promotions(
     remote: Repository, second: Repository, platform: Git, bare: Git
 ) -> None:
     """The edits of a batch share one push, and not their inputs."""
@@ -116,7 +112,6 @@ async def test_an_input_that_stays_unreadable_is_worth_another_attempt_later(
     assert getattr(caught.value, "transient", False)
 
 
-@needs_filter
 async def test_a_tag_is_the_commit_it_stands_for(second: Repository, platform: Git) -> None:
     commit = platform("rev-parse", "main")
     platform("tag", "-a", "outer", "-m", "x", commit)
@@ -133,7 +128,6 @@ async def test_a_tag_is_the_commit_it_stands_for(second: Repository, platform: G
         await second.tagged("../heads/main")
 
 
-@needs_filter
 async def test_a_tag_that_has_moved_leaves_what_was_read_from_it(
     repository: Repository, second: Repository, platform: Git
 ) -> None:
@@ -167,7 +161,6 @@ async def test_all_inputs_of_an_edit_share_its_limit(
     assert 12 <= len(read) < 16
 
 
-@needs_filter
 async def test_an_edit_whose_repositories_do_not_fit_into_the_cache_says_so(
     bare: Git, platform: Git, server: SmartServer, tmp_path: Path, runner: GitRunner
 ) -> None:
@@ -176,7 +169,9 @@ async def test_an_edit_whose_repositories_do_not_fit_into_the_cache_says_so(
         large = os.urandom(50_000).hex()
         git("update-ref", "refs/heads/main", git("commit-tree", "main^{tree}", "-p", "main", "-m", large))
     small = Repositories(tmp_path / "small", runner=runner, clock=VirtualClock(), allow_local=False, cache_size=120_000)
-    one, two = (small.open(f"{server.url}/{name}.git", Credentials(USER, PASSWORD)) for name in ("gitops", "platform"))
+    one, two = (
+        small.open(f"{server.url}/{name}.git", GitCredentials(USER, PASSWORD)) for name in ("gitops", "platform")
+    )
     release = two.hold()
     await opened(two, platform("rev-parse", "main"))
     with pytest.raises(CacheFull, match="--git-cache-max-bytes"):

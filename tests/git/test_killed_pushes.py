@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from kardinal.git import (
     BranchLocked,
-    Credentials,
+    GitCredentials,
     GitRunner,
     Repositories,
     Repository,
@@ -22,8 +23,6 @@ from tests.git.conftest import Git, manifests, message, setting, until
 from tests.support.clock import VirtualClock
 from tests.support.held_push import HeldPush
 from tests.support.smart_server import PASSWORD, USER, SmartServer, killed_with_its_client
-
-pytestmark = pytest.mark.usefixtures("transport")
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ async def impatient(tmp_path: Path, runner: GitRunner, clock: VirtualClock) -> A
 async def test_the_lock_of_a_killed_push_is_told_in_the_words_of_the_host_until_it_is_gone(
     impatient: Repositories, remote: Repository, held: HeldPush, bare: Git
 ) -> None:
-    killed = impatient.open(remote.url, Credentials(USER, PASSWORD))
+    killed = impatient.open(remote.url, GitCredentials(USER, PASSWORD))
     landing = asyncio.create_task(killed.land("main", setting("dev", b"v2\n"), message("dev")))
     await until(held.reached)
     await impatient.close()
@@ -113,3 +112,30 @@ async def test_words_of_a_host_about_a_lock_are_one_line_of_bounded_length(remot
     assert "\033" not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1_024
+
+
+async def test_a_lock_that_a_push_has_met_counts_while_the_next_push_is_under_way(
+    remote: Repository, bare: Git, tmp_path: Path
+) -> None:
+    lock = bare.directory / "refs" / "heads" / "main.lock"
+    lock.touch()
+    with pytest.raises(BranchLocked):
+        await remote.land("main", setting("dev", b"v2\n"), message("dev"))
+    reached = tmp_path / "reached"
+    go = tmp_path / "go"
+    os.mkfifo(go)
+    hook = bare.directory / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {reached}\nread line < {go}\n")
+    hook.chmod(0o755)
+    landing = asyncio.create_task(remote.land("main", setting("dev", b"v2\n"), message("dev")))
+    await until(reached.exists)
+    try:
+        with pytest.raises(BranchLocked):
+            await remote.check_push("main")
+    finally:
+        lock.unlink()
+        await asyncio.to_thread(go.write_text, "go\n")
+        landed = await landing
+    assert landed.changed
+    await remote.check_push("main")

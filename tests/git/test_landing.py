@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kardinal.git import BranchNotFound, Repository
-from kardinal.steps.edit import EditError, Tree
+from kardinal.tree.edit import EditError, Tree
 from tests.git.conftest import Git, manifests, message, setting
 from tests.support.clock import VirtualClock
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api.repository_url import LocalRepositoryRefused
 from kardinal.git import (
     DamagedRepository,
     GitError,
@@ -18,6 +17,7 @@ from kardinal.git import (
     RepositoryUnreachable,
     create_bare_repository,
 )
+from kardinal.tree.repository_url import LocalRepositoryRefused
 from tests.git.conftest import Git, manifests, message, setting
 from tests.support.clock import VirtualClock
 
@@ -89,7 +89,7 @@ async def test_a_shallow_repository_ends_where_its_history_does(
 ) -> None:
     for number in range(3):
         files = {**manifests(), "README.md": f"{number}\n"}
-        bare.commit(files, parent=bare("rev-parse", "main"))
+        bare.commit(files, parent="refs/heads/main^0")
     bare("clone", "-q", "--bare", "--depth=2", bare.directory.as_uri(), str(tmp_path / "shallow.git"))
     repository = repositories.open(str(tmp_path / "shallow.git"))
     assert (await repository.land("main", setting("dev", b"v2\n"), message("dev"))).changed

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kardinal.git import Repository
-from kardinal.git.memory import available_memory, git_memory, renderer_memory
-from kardinal.git.rendering import ProgramRenderer, RendererOptions
-from kardinal.steps.edit import EditError
+from kardinal.processes.memory import available_memory, children_memory
+from kardinal.rendering.programs import ProgramRenderer, RendererOptions, renderer_memory
+from kardinal.tree.edit import EditError
 from tests.git.conftest import Git, until
 from tests.support.renderers import CHART, Rendered, helm, kustomize, needs, program, running
 
@@ -62,7 +62,7 @@ def test_without_a_limit_it_is_the_memory_of_the_machine(tmp_path: Path) -> None
 def test_children_take_half_of_the_memory_at_most(available: int) -> None:
     at_once, each = renderer_memory(available)
     assert at_once >= 1
-    assert at_once * each + git_memory(available) <= available // 2
+    assert at_once * each + children_memory(available) <= available // 2
 
 
 @pytest.mark.parametrize("template", [GREEDY, DOUBLING])
@@ -86,7 +86,7 @@ async def test_a_chart_that_needs_too_much_memory_is_refused_and_others_are_rend
     del rendered
 
 
-async def test_what_a_renderer_holds_with_all_that_it_started_is_measured(rendered: Rendered, programs: Path) -> None:
+async def test_memory_of_a_renderer_includes_its_children(rendered: Rendered, programs: Path) -> None:
     renderer = ProgramRenderer(RendererOptions(memory=128 * MIB))
     # Less than one process may map, and more than a quarter of the memory in two.
     keeping = "/bin/cat /dev/zero | /usr/bin/tail -c 20000123"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kardinal.git import PushRejected, Repository
-from kardinal.steps.edit import Tree
+from kardinal.tree.edit import Tree
 from tests.git.conftest import Git, manifests, message, setting
 
 BRANCH = "kardinal/app-1/prod"
@@ -21,7 +21,7 @@ async def test_a_proposal_stands_on_the_head_of_its_base(repository: Repository,
 
 async def test_proposing_again_adopts_what_is_there(repository: Repository, bare: Git) -> None:
     first = await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
-    bare.commit({**manifests(), "README.md": "elsewhere\n"}, parent=bare("rev-parse", "main"))
+    bare.commit({**manifests(), "README.md": "elsewhere\n"}, parent="refs/heads/main^0")
     again = await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
     assert again.adopted
     assert again.commit == first.commit
@@ -32,7 +32,7 @@ async def test_a_proposal_is_made_anew_when_its_file_has_changed_on_the_base(rep
         return {PATH: (tree.read(PATH) or b"") + b"added\n"}
 
     first = await repository.propose(BRANCH, base="main", edit=appending, message=message("prod"))
-    bare.commit({**manifests(), PATH: "changed\n"}, parent=bare("rev-parse", "main"))
+    bare.commit({**manifests(), PATH: "changed\n"}, parent="refs/heads/main^0")
     again = await repository.propose(BRANCH, base="main", edit=appending, message=message("prod"))
     assert not again.adopted
     assert again.commit != first.commit
@@ -44,13 +44,13 @@ async def test_a_proposal_that_says_the_same_is_made_anew_when_the_base_changed_
     repository: Repository, bare: Git
 ) -> None:
     await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
-    bare.commit({**manifests(), PATH: "changed\n"}, parent=bare("rev-parse", "main"))
+    bare.commit({**manifests(), PATH: "changed\n"}, parent="refs/heads/main^0")
     again = await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
     assert not again.adopted
     assert (await repository.merge("main", again.commit)).commit == bare("rev-parse", "main") == again.commit
 
 
-async def test_what_a_reviewer_added_is_not_thrown_away(repository: Repository, bare: Git) -> None:
+async def test_commit_of_a_reviewer_is_not_thrown_away(repository: Repository, bare: Git) -> None:
     await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
     addition = bare.commit({**manifests(), PATH: "v2 but better\n"}, branch=BRANCH, parent=bare("rev-parse", BRANCH))
     again = await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
@@ -69,18 +69,3 @@ async def test_nothing_to_propose_makes_no_branch(repository: Repository, bare: 
     assert not landed.changed
     assert landed.commit == bare("rev-parse", "main")
     assert bare("branch", "--list", BRANCH) == ""
-
-
-async def test_a_branch_is_left_where_the_edit_that_it_may_be_of_cannot_be_made(
-    repository: Repository, bare: Git
-) -> None:
-    def unmakeable(tree: Tree) -> dict[str, bytes]:
-        raise ValueError("its sources are closed")
-
-    landed = await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
-    retracted = [
-        await repository.retract(BRANCH, base="main", edit=unmakeable, message=message("prod"), ours=ours)
-        for ours in (None, landed.commit)
-    ]
-    assert retracted == [False, True]
-    assert BRANCH not in bare("branch", "--list", BRANCH)

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pygit2
 import pytest
 
+from kardinal.clock import SystemClock
 from kardinal.git import GitRunner, PushRejected, Repositories, Repository
-from kardinal.runtime.clock import SystemClock
 from kardinal.scm import NewPullRequest, local_pull_requests
-from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.edit import Tree
+from kardinal.tree.commit_message import CommitMessage
+from kardinal.tree.edit import Tree
 from tests.git.conftest import Git, manifests, message, setting, until
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -42,7 +43,9 @@ async def finished(*processes: subprocess.Popen[bytes]) -> None:
 
 
 async def until_commits(bare: Git, count: int) -> None:
-    await until(lambda: len(subjects(bare)) > count)
+    # Asked of libgit2, and not of a program: the processes that race need the processor.
+    repository = pygit2.Repository(str(bare.directory))
+    await until(lambda: sum(1 for _ in repository.walk(repository.references["refs/heads/main"].target)) > count)
 
 
 def subjects(bare: Git) -> list[str]:
@@ -69,7 +72,7 @@ async def test_a_commit_pushed_while_an_edit_is_being_made_is_kept(
 
     await repository.land("main", edit, message("dev"))
     assert edits == 2
-    assert subjects(bare) == ["promote app-1 to dev", "person", "x"]
+    assert subjects(bare) == ["promote app-1 to dev", "person", "Begin"]
     assert bare("show", "main:README.md") == "other"
 
 
@@ -84,13 +87,6 @@ async def test_a_branch_created_while_a_proposal_is_being_made_is_not_overwritte
     with pytest.raises(PushRejected, match="was not made by this promotion"):
         await repository.propose("kardinal/app-1/dev", base="main", edit=edit, message=message("dev"))
     assert bare("rev-parse", "kardinal/app-1/dev") == other
-
-
-async def test_two_processes_that_race_for_a_branch_lose_no_commit(bare: Git) -> None:
-    await finished(start_worker(bare, "one", 30), start_worker(bare, "two", 30))
-    expected = [f"{name} {number}" for name in ("one", "two") for number in range(30)]
-    assert sorted(subjects(bare)) == sorted([*expected, "x"])
-    bare("fsck", "--strict")
 
 
 async def test_agents_a_person_who_pushes_and_merged_pull_requests_lose_no_commit(
@@ -109,15 +105,15 @@ async def test_agents_a_person_who_pushes_and_merged_pull_requests_lose_no_commi
         pull = await pulls.open(NewPullRequest(title="", body="", head=head, base="main"))
         await pulls.merge(pull.number, by="reviewer")
 
-    agents = [start_worker(bare, "one", 10), start_worker(bare, "two", 10)]
+    agents = [start_worker(bare, "one", 20), start_worker(bare, "two", 20)]
     person = start_pushing(bare, tmp_path / "clone", 6)
     await asyncio.gather(*(review(number) for number in range(6)))
     await finished(*agents, person)
-    expected = [f"{name} {number}" for name in ("one", "two") for number in range(10)]
+    expected = [f"{name} {number}" for name in ("one", "two") for number in range(20)]
     expected += [f"person {number}" for number in range(1, 7)] + [f"review {number}" for number in range(6)]
-    assert sorted(subjects(bare)) == sorted([*expected, "x"])
+    assert sorted(subjects(bare)) == sorted([*expected, "Begin"])
     assert bare("rev-list", "--count", "--merges", "main") == "0"
-    assert len(bare("ls-tree", "-r", "--name-only", "main").split()) == len(manifests()) + 32
+    assert len(bare("ls-tree", "-r", "--name-only", "main").split()) == len(manifests()) + 52
     bare("fsck", "--strict")
 
 
@@ -159,5 +155,5 @@ async def test_a_process_killed_at_any_moment_loses_nothing_and_repeats_nothing(
         await repository.land("main", setting("dev", b"v%d\n" % reached), message("dev", f"app-{reached}"))
     await finished(start_worker(bare, "one", 30))
     expected = [f"one {number}" for number in range(30)] + [f"promote app-{n} to dev" for n in (4, 11, 18)]
-    assert sorted(subjects(bare)) == sorted([*expected, "x"])
+    assert sorted(subjects(bare)) == sorted([*expected, "Begin"])
     bare("fsck", "--strict")

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from kardinal.clock import SystemClock
 from kardinal.git import (
     AuthenticationFailed,
     CommitNotFound,
-    Credentials,
+    GitCredentials,
     GitError,
     GitRunner,
     PushRejected,
@@ -24,12 +25,9 @@ from kardinal.git import (
     TransferStopped,
     TransientGitError,
 )
-from kardinal.runtime.clock import SystemClock
 from tests.git.conftest import Git, manifests, message, setting
 from tests.support.clock import VirtualClock
 from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, no_trouble
-
-pytestmark = pytest.mark.usefixtures("transport")
 
 
 def mirrors(tmp_path: Path) -> list[Path]:
@@ -62,7 +60,8 @@ async def test_a_fetch_that_began_before_the_question_does_not_answer_it(
     remote: Repository, server: SmartServer, bare: Git
 ) -> None:
     before = await remote.head("main")
-    advertised, resume = threading.Event(), threading.Event()
+    advertised = threading.Event()
+    resume = threading.Event()
 
     def answer_late(exchange: Exchange, path: str) -> bool:
         # The second version of the protocol lists the references in the answer to a question of its own.
@@ -120,8 +119,7 @@ async def test_an_edit_is_made_again_on_what_others_have_pushed(
 
 async def test_a_commit_made_by_another_process_while_we_push_is_kept(remote: Repository, bare: Git) -> None:
     before = await remote.head("main")
-    tree = bare.write_tree({**manifests(), "README.md": "other\n"})
-    other = bare("commit-tree", tree, "-p", before.commit, "-m", "other")
+    other = bare.commit({**manifests(), "README.md": "other\n"}, branch="other", parent=before.commit)
     # The hook runs between the server's look at the branch and its move.
     hook(bare, "update", f"git update-ref refs/heads/main {other} {before.commit}; rm hooks/update")
     landed = await remote.land("main", setting("dev", b"v2\n"), message("dev"))
@@ -187,7 +185,7 @@ async def test_a_lock_that_is_not_given_up_ends_as_a_transient_error(remote: Rep
 
 
 async def test_the_right_to_push_is_asked_for_again_where_the_branch_moves_meanwhile(
-    remote: Repository, server: SmartServer, bare: Git, transport: str
+    remote: Repository, server: SmartServer, bare: Git
 ) -> None:
     before = await remote.head("main")
 
@@ -199,8 +197,7 @@ async def test_the_right_to_push_is_asked_for_again_where_the_branch_moves_meanw
 
     server.trouble = move
     await remote.check_push("main")
-    # libgit2 asks for nothing.
-    assert (server.trouble is no_trouble) is (transport == "git")
+    assert server.trouble is no_trouble
 
 
 async def test_a_proposal_is_pushed_and_its_branch_deleted(remote: Repository, bare: Git) -> None:
@@ -217,7 +214,7 @@ async def test_wrong_credentials_are_refused_once_and_never_shown(
     repositories: Repositories, server: SmartServer
 ) -> None:
     secret = "hunter2-hunter2"
-    repository = repositories.open(f"{server.url}/gitops.git", Credentials(USER, secret))
+    repository = repositories.open(f"{server.url}/gitops.git", GitCredentials(USER, secret))
     with pytest.raises(AuthenticationFailed, match="refuses the credentials") as caught:
         await repository.head("main")
     assert caught.value.blocked
@@ -234,7 +231,7 @@ async def test_a_repository_that_does_not_exist_is_looked_for_again(
     repositories: Repositories, server: SmartServer
 ) -> None:
     with pytest.raises(RepositoryUnreachable, match="404") as caught:
-        await repositories.open(f"{server.url}/nothing.git", Credentials(USER, PASSWORD)).head("main")
+        await repositories.open(f"{server.url}/nothing.git", GitCredentials(USER, PASSWORD)).head("main")
     assert caught.value.transient
 
 
@@ -271,8 +268,9 @@ async def impatient(tmp_path: Path, runner: GitRunner, clock: VirtualClock) -> A
 async def test_a_stalled_server_is_given_up_and_holds_up_no_other(
     impatient: Repositories, repository: Repository, server: SmartServer
 ) -> None:
-    remote = impatient.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD))
-    stalled, over = threading.Event(), threading.Event()
+    remote = impatient.open(f"{server.url}/gitops.git", GitCredentials(USER, PASSWORD))
+    stalled = threading.Event()
+    over = threading.Event()
 
     def stall(exchange: Exchange, path: str) -> bool:
         stalled.set()
@@ -306,7 +304,7 @@ async def test_a_commit_from_an_earlier_life_is_fetched(
 ) -> None:
     head = await remote.head("main")
     others = Repositories(tmp_path / "fresh", runner=runner, clock=clock, allow_local=False)
-    repository = others.open(remote.url, Credentials(USER, PASSWORD))
+    repository = others.open(remote.url, GitCredentials(USER, PASSWORD))
     assert await repository.read(head.commit, "README.md") == b"hello\n"
     with pytest.raises(CommitNotFound):
         await repository.read("1" * 40, "README.md")
@@ -318,7 +316,7 @@ async def test_another_credential_has_a_mirror_of_its_own(
 ) -> None:
     await remote.head("main")
     with pytest.raises(AuthenticationFailed):
-        await repositories.open(remote.url, Credentials(USER, "other")).head("main")
+        await repositories.open(remote.url, GitCredentials(USER, "other")).head("main")
     assert len(mirrors(tmp_path)) == 2
 
 
@@ -328,7 +326,7 @@ async def test_a_cache_serves_one_process(
     await remote.head("main")
     others = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=False)
     with pytest.raises(GitError, match="used by another process"):
-        await others.open(remote.url, Credentials(USER, PASSWORD)).head("main")
+        await others.open(remote.url, GitCredentials(USER, PASSWORD)).head("main")
     await others.close()
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.git.isolation import Walls
-from kardinal.git.rendering import ProgramRenderer, RendererOptions
-from kardinal.steps.edit import EditError
-from kardinal.steps.rendering import RenderingUnavailable
+from kardinal.processes.isolation import Walls
+from kardinal.rendering.programs import ProgramRenderer, RendererOptions
+from kardinal.rendering.renderer import RenderingUnavailable
+from kardinal.tree.edit import EditError
 from tests.support.renderers import BASE, CHART, OVERLAY, Rendered, helm, kustomize, listening, needs, program
 
 
@@ -89,7 +89,7 @@ async def test_charts_are_inflated_where_that_is_allowed(
     assert b"image: r/web:1" in output
 
 
-async def test_what_fails_says_what_the_program_said_without_our_paths(
+async def test_render_error_quotes_the_program_without_our_paths(
     rendered: Rendered, renderer: ProgramRenderer, programs: Path
 ) -> None:
     needs(programs, "kustomize")
@@ -105,7 +105,7 @@ async def test_nothing_is_rendered_without_isolation_where_it_is_required(
     rendered: Rendered, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(programs, "helm", "echo kind: Thing")
-    monkeypatch.setattr("kardinal.git.rendering.find_walls", lambda: Walls(seccomp="Function not implemented"))
+    monkeypatch.setattr("kardinal.rendering.programs.find_walls", lambda: Walls(seccomp="Function not implemented"))
     for required in (False, True):
         renderer = ProgramRenderer(RendererOptions(require_isolation=required))
         if required:

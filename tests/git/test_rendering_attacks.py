@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kardinal.git import Repository
-from kardinal.git.rendering import ProgramRenderer, RendererOptions, RenderingBusy
-from kardinal.steps.edit import EditError
+from kardinal.rendering.programs import ProgramRenderer, RendererOptions, RenderingBusy
+from kardinal.tree.edit import EditError
 from tests.git.conftest import Git, until
 from tests.support.renderers import CHART, Rendered, helm, kustomize, listening, needs, program, running
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.git.rendering import ProgramRenderer, RendererOptions
-from kardinal.steps.edit import EditError
+from kardinal.rendering.programs import ProgramRenderer, RendererOptions
+from kardinal.tree.edit import EditError
 from tests.support.renderers import Rendered, kustomize, listening, needs
 
 PLUGIN = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: x}}\nfiles: ['a={url}']\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kardinal.git import GitRunner, Landed, Repository, mirror
-from kardinal.steps.edit import Edit, Tree
+from kardinal.tree.edit import Edit, Tree
 from tests.git.conftest import Git, message, setting, until
 
 MARK = "mark"
@@ -68,12 +68,13 @@ async def test_a_mirror_in_which_a_change_is_made_is_made_anew_afterwards(
     assert not mark.exists()
 
 
-@pytest.mark.usefixtures("transport")
 async def test_a_change_is_made_again_where_its_mirror_could_wait_no_longer(
     remote: Repository, runner: GitRunner, bare: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await remote.head("main")
-    mark, gone, released = marked(tmp_path), threading.Event(), threading.Event()
+    mark = marked(tmp_path)
+    gone = threading.Event()
+    released = threading.Event()
     create = mirror.MirrorBackend._create_or_open
 
     def create_slowly(backend: mirror.MirrorBackend) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api.repository_url import RepositoryURL
-from kardinal.git import BlockingCallOnLoop, GitRunner, Repositories, Repository, create_bare_repository
+from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
 from kardinal.git.local import LocalBackend
 from kardinal.git.refs import RefStore
 from kardinal.git.shares import Lane
+from kardinal.processes.threads import BlockingCallOnLoop
+from kardinal.tree.repository_url import RepositoryURL
 from tests.git.conftest import Git, message, setting, until
 from tests.support.clock import VirtualClock
 
@@ -58,7 +59,7 @@ async def test_a_caller_that_gives_up_leaves_the_others_their_commits(repository
     landings[1].cancel()
     results = await asyncio.gather(*landings, return_exceptions=True)
     assert isinstance(results[1], asyncio.CancelledError)
-    assert bare("log", "--format=%s", "main").splitlines() == ["promote app-2 to dev", "promote app-0 to dev", "x"]
+    assert bare("log", "--format=%s", "main").splitlines() == ["promote app-2 to dev", "promote app-0 to dev", "Begin"]
 
 
 async def test_operations_are_reported_with_their_outcome(

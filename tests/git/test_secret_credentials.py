@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from kardinal.git import Credentials
+from kardinal.git import GitCredentials
 from kardinal.git.secret_credentials import UnusableSecret, credentials_of
 from tests.support.smart_server import self_signed
 from tests.support.ssh_server import new_key
@@ -37,10 +37,10 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_a_transfer_gets_what_it_needs_and_no_more(authority: str) -> None:
     both = ssh_secret()
-    assert credentials_of(both, "ssh") == Credentials(private_key=KEY, known_hosts=f"{HOSTS}\n")
-    assert credentials_of(both, "https") == Credentials("robot", "hunter2")
-    assert credentials_of(secret(token="t\n"), "https") == Credentials("git", "t")
-    assert credentials_of(secret(username="robot", token="t"), "http") == Credentials("robot", "t")
+    assert credentials_of(both, "ssh") == GitCredentials(private_key=KEY, known_hosts=f"{HOSTS}\n")
+    assert credentials_of(both, "https") == GitCredentials("robot", "hunter2")
+    assert credentials_of(secret(token="t\n"), "https") == GitCredentials("git", "t")
+    assert credentials_of(secret(username="robot", token="t"), "http") == GitCredentials("robot", "t")
 
 
 def test_an_authority_alone_is_enough_for_what_anyone_may_read(authority: str) -> None:

@@ -58,7 +58,8 @@ async def test_a_slot_granted_to_one_that_gave_up_is_given_on() -> None:
 
 
 def test_one_subscriber_after_the_other_is_told_of_room() -> None:
-    shares, told = Shares(4), list[str]()
+    shares = Shares(4)
+    told = list[str]()
     lanes = [Lane("x", owner) for owner in "ab"]
     assert all(shares.take(lane) for lane in lanes)
     subscriptions = [shares.subscribe(lane, partial(told.append, lane.owner)) for lane in lanes]

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from kardinal.git import Repository
 from kardinal.git.signing import SshSigner, UnusableKey
-from kardinal.steps.commit_message import CommitMessage
+from kardinal.tree.commit_message import CommitMessage
 from tests.git.conftest import Git, message, setting
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="git verifies signatures with ssh-keygen")
@@ -43,7 +43,8 @@ async def test_git_finds_the_signature_good(repository: Repository, bare: Git, t
     allow(bare, key, tmp_path)
     # Numbers of ECDSA differ in length from signature to signature.
     for number in range(4):
-        signer, edit = SshSigner(text_of(key)), setting("dev", b"v%d\n" % number)
+        signer = SshSigner(text_of(key))
+        edit = setting("dev", b"v%d\n" % number)
         await repository.land("main", edit, message("dev", f"app-{number}"), signer=signer)
     assert bare("log", "--format=%G? %GS", "main").splitlines() == ["G robot@example.org"] * 4 + ["N"]
     bare("verify-commit", "main")

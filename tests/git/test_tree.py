@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kardinal.git import Repository
-from kardinal.steps.edit import EditError, Tree
+from kardinal.tree.edit import EditError, Tree
 from tests.git.conftest import Git, message
 
 
@@ -89,9 +89,7 @@ async def test_a_path_that_is_not_inside_the_tree_can_not_be_written(
         ("README.md/x", "not a directory"),
     ],
 )
-async def test_what_is_not_a_file_can_not_be_written_to(
-    repository: Repository, bare: Git, path: str, reason: str
-) -> None:
+async def test_write_to_a_non_file_is_refused(repository: Repository, bare: Git, path: str, reason: str) -> None:
     with_links(bare)
     with pytest.raises(EditError, match=reason) as caught:
         await repository.land("main", lambda tree: {path: b"x"}, message("dev"))

@@ -9,8 +9,7 @@ import pytest
 
 from kardinal.git import (
     AuthenticationFailed,
-    Credentials,
-    GitError,
+    GitCredentials,
     GitRunner,
     Repositories,
     Repository,
@@ -21,21 +20,14 @@ from tests.git.test_remote import mirrors
 from tests.support.clock import VirtualClock
 from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, self_signed, serving
 
-pytestmark = pytest.mark.usefixtures("transport")
-
 
 async def test_the_authority_of_the_credentials_is_trusted_and_no_other(
-    repositories: Repositories, server: SmartServer, bare: Git, tmp_path: Path, transport: str
+    repositories: Repositories, server: SmartServer, bare: Git, tmp_path: Path
 ) -> None:
     stranger = self_signed(tmp_path)
     with serving(bare.directory.parent, stranger) as other:
-        theirs = Credentials(USER, PASSWORD, authority=stranger.read_text().partition("-----BEGIN CERT")[2])
+        theirs = GitCredentials(USER, PASSWORD, authority=stranger.read_text().partition("-----BEGIN CERT")[2])
         theirs = dataclasses.replace(theirs, authority=f"-----BEGIN CERT{theirs.authority}")
-        if transport == "libgit2":
-            with pytest.raises(GitError, match=r"ca\.crt in a Secret needs the git program") as caught:
-                await repositories.open(f"{other.url}/gitops.git", theirs).head("main")
-            assert not caught.value.transient
-            return
         await repositories.open(f"{other.url}/gitops.git", theirs).land("main", setting("dev", b"v2\n"), message("dev"))
         assert bare("show", "main:environments/dev/kustomization.yaml") == "v2"
     # The machine trusts this one.
@@ -47,7 +39,7 @@ async def test_a_repository_on_this_machine_is_reached_without_tls(
     repositories: Repositories, bare: Git, server: SmartServer
 ) -> None:
     with serving(bare.directory.parent, None) as plain:
-        remote = repositories.open(f"{plain.url}/gitops.git", Credentials(USER, PASSWORD))
+        remote = repositories.open(f"{plain.url}/gitops.git", GitCredentials(USER, PASSWORD))
         landed = await remote.land("main", setting("dev", b"v2\n"), message("dev"))
     assert bare("rev-parse", "main") == landed.commit
 
@@ -55,7 +47,7 @@ async def test_a_repository_on_this_machine_is_reached_without_tls(
 async def test_a_redirect_to_another_scheme_is_not_followed(
     repositories: Repositories, server: SmartServer, bare: Git
 ) -> None:
-    remote = repositories.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD))
+    remote = repositories.open(f"{server.url}/gitops.git", GitCredentials(USER, PASSWORD))
 
     def redirect(exchange: Exchange, path: str) -> bool:
         exchange.refuse(301, "Location", f"http://{server.url.removeprefix('https://')}{exchange.path}")
@@ -69,7 +61,7 @@ async def test_a_redirect_to_another_scheme_is_not_followed(
 async def test_a_token_is_renewed_without_another_mirror(
     repositories: Repositories, server: SmartServer, tmp_path: Path
 ) -> None:
-    old = Credentials(USER, "of an hour ago", identity="app 1, installation 2")
+    old = GitCredentials(USER, "of an hour ago", identity="app 1, installation 2")
     url = f"{server.url}/gitops.git"
     with pytest.raises(AuthenticationFailed):
         await repositories.open(url, old).head("main")
@@ -103,16 +95,14 @@ async def test_an_untrusted_certificate_is_named(repositories: Repositories, tmp
 
 
 async def test_a_proxy_of_the_environment_is_used(
-    bare: Git, tmp_path: Path, runner: GitRunner, clock: VirtualClock, transport: str
+    bare: Git, tmp_path: Path, runner: GitRunner, clock: VirtualClock
 ) -> None:
-    if transport == "libgit2":
-        pytest.skip("libgit2 has ways of its own with proxies")
     bare("config", "http.receivepack", "true")
     host = "http://git.example.org:3000"
     repositories = Repositories(
         tmp_path / "cache", runner=runner, clock=clock, allow_local=False, insecure=["git.example.org:3000"]
     )
-    remote = repositories.open(f"{host}/gitops.git", Credentials(USER, PASSWORD))
+    remote = repositories.open(f"{host}/gitops.git", GitCredentials(USER, PASSWORD))
 
     def forward(exchange: Exchange, path: str) -> bool:
         assert exchange.path.startswith(host)

@@ -6,6 +6,8 @@ import errno
 import shutil
 import subprocess
 import threading
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,23 @@ class Sleeper:
 
     def wake(self) -> None:
         self.woken += 1
+
+
+@pytest.fixture(autouse=True)
+async def watchers_end(repositories: Repositories) -> AsyncIterator[None]:
+    """Wait until the watchers have closed their descriptors, which the kernel does some milliseconds later."""
+    yield
+    await repositories.close()
+    await until(lambda: threads() == 0 and not watched_descriptors())
+
+
+def watched_descriptors() -> list[str]:
+    """Return the descriptors of this process by which the kernel tells of files, where it has a list of them."""
+    found = []
+    for entry in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):
+            found.append(str(entry.readlink()))
+    return [name for name in found if name.endswith("inotify")]
 
 
 async def seen(runner: GitRunner) -> None:
@@ -84,7 +103,8 @@ async def test_a_change_of_another_file_wakes_no_subscriber(
 
 
 async def test_nothing_is_looked_at_without_a_subscriber(repository: Repository, clock: VirtualClock) -> None:
-    first, second = Sleeper(), Sleeper()
+    first = Sleeper()
+    second = Sleeper()
     subscriptions = [repository.watch(first.wake), repository.watch(second.wake)]
     await until(lambda: first.woken == second.woken == 1)
     assert len(clock.timers) == 1
@@ -112,8 +132,10 @@ async def test_all_repositories_share_one_thread(repositories: Repositories, tmp
 async def test_a_subscription_is_over_when_it_is_closed_however_often(
     repository: Repository, bare: Git, runner: GitRunner
 ) -> None:
-    gone, there = Sleeper(), Sleeper()
-    subscription, other = repository.watch(gone.wake), repository.watch(there.wake)
+    gone = Sleeper()
+    there = Sleeper()
+    subscription = repository.watch(gone.wake)
+    other = repository.watch(there.wake)
     await until(lambda: there.woken == 1)
     subscription.close()
     subscription.close()
@@ -173,7 +195,7 @@ async def test_a_repository_that_is_not_there_yet_is_waited_for(
     subscription.close()
 
 
-async def test_what_sends_no_event_is_seen_after_a_while(
+async def test_change_without_an_event_is_seen_after_a_while(
     repositories: Repositories, runner: GitRunner, bare: Git, tmp_path: Path, clock: VirtualClock
 ) -> None:
     above = tmp_path / "above"

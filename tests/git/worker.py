@@ -7,10 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from kardinal.clock import SystemClock
 from kardinal.git import GitRunner, Repositories
-from kardinal.runtime.clock import SystemClock
-from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.edit import Tree
+from kardinal.tree.commit_message import CommitMessage
+from kardinal.tree.edit import Tree
 
 
 async def promote(path: str, name: str, count: int) -> None:

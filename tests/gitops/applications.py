@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
-from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP, names
 from kardinal.objects import JsonObject, ResourceType
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal_agent.health.detection import GIT_REPOSITORY
 from kardinal_agent.health.flux_common import KUSTOMIZATION
 from tests.gitops.flux import kustomization_spec

@@ -106,7 +106,8 @@ def running_argo_cd(cluster: Cluster, directory: Path, *, pipelines_from: str) -
 
 def _environment(directory: Path) -> dict[str, str]:
     """Return the settings that keep Argo CD in a directory; its cluster is the one of the kubeconfig."""
-    temporary, programs = directory / "temporary", directory / "programs"
+    temporary = directory / "temporary"
+    programs = directory / "programs"
     kustomize = find("kustomize")
     for made in (temporary, programs):
         made.mkdir(exist_ok=True)

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP, PromotionStep, names
 from kardinal.kube import Client
 from kardinal.objects import DEPLOYMENT, NAMESPACE, JsonObject, ResourceType
+from kardinal.promotion.api import PromotionStep, names
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal_agent.health import Adapter, Verdict
 from kardinal_agent.health.detection import settled
 from tests.health.tools import judged, promotion

@@ -45,7 +45,8 @@ class Sources:
             self._polled.clear()
             self._fetched.clear()
         for found in self._cluster.list(GIT_REPOSITORY):
-            key, metadata = key_of(found), found["metadata"]
+            key = key_of(found)
+            metadata = found["metadata"]
             asked = (metadata.get("annotations") or {}).get(FLUX_REQUEST)
             cause = (metadata["generation"], asked)
             before, at = self._fetched.get(key, (None, 0.0))

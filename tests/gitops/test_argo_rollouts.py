@@ -133,7 +133,7 @@ def test_a_canary_is_promoted_by_a_person_and_repaired_after_a_broken_image(inst
 
 
 @pytest.mark.timeout(400)
-def test_what_a_person_or_the_deadline_aborts_fails_and_is_repaired(installation: Installation) -> None:
+def test_aborted_rollout_fails_and_is_repaired(installation: Installation) -> None:
     application = deployed(installation, "aborted", rollout("aborted", progressDeadlineAbort=True), grace="8s")
     promoted = application.promote("2.0.0")
     application.says(promoted, PAUSED)

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.graph.compile import compile_graph
 from kardinal.graph.drift import applied_part, covers
 from kardinal.graph.identity import (
@@ -24,8 +23,9 @@ from kardinal.graph.identity import (
 from kardinal.graph.prune import teardown_wave
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk import walk
-from kardinal.graph.walk_types import Apply, Failure, NodeResult, Situation, Walk
+from kardinal.graph.walk_types import Apply, NodeResult, RefusedApply, Walk, WalkInput
 from kardinal.objects import CONFIG_MAP, SECRET, JsonObject, ResourceType
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.support.names import TEAM
 
 NAMESPACE = TEAM
@@ -48,7 +48,8 @@ class Cluster:
     # What happens to objects from outside.
 
     def create(self, resource: ResourceType, name: str, *, namespace: str = NAMESPACE, **fields: Any) -> JsonObject:
-        labels, finalizers = fields.pop("labels", {}), fields.pop("finalizers", [])
+        labels = fields.pop("labels", {})
+        finalizers = fields.pop("finalizers", [])
         obj = {
             "apiVersion": resource.api_version,
             "kind": resource.kind,
@@ -155,8 +156,8 @@ class Engine:
         self.cluster = cluster
         self.now = START
         self.nodes = list(nodes)
-        self.failures: dict[str, Failure] = {}
-        self.refuse: dict[str, Failure] = {}
+        self.failures: dict[str, RefusedApply] = {}
+        self.refuse: dict[str, RefusedApply] = {}
         self.references: frozenset[str] = frozenset()
         self._identity = GraphIdentity(NAMESPACE, name, f"uid-of-{name}", owners)
         self._settled: dict[ObjectKey, str] = {}
@@ -166,7 +167,7 @@ class Engine:
         graph = compile_graph({"nodes": self.nodes})
         observed = Observed(self.cluster, self._identity.uid)
         while True:
-            situation = Situation(
+            situation = WalkInput(
                 self._identity,
                 observed,
                 KINDS,
@@ -189,7 +190,7 @@ class Engine:
 
     def _apply(self, apply: Apply) -> None:
         if failure := self.refuse.get(apply.node.id):
-            self.failures[apply.node.id] = Failure(
+            self.failures[apply.node.id] = RefusedApply(
                 apply.desired.hash, failure.state, failure.reason, failure.message, failure.retry_at
             )
             self.cluster.writes.append(f"refused {apply.desired.key.name}")
@@ -212,7 +213,8 @@ class Engine:
 
     def writes(self) -> list[str]:
         """Return what was written since the last time this was asked."""
-        written, self.cluster.writes = self.cluster.writes, []
+        written = self.cluster.writes
+        self.cluster.writes = []
         return written
 
     def pass_time(self, **span: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api import BUNDLE
+from kardinal.promotion.kinds import BUNDLE
 from tests.graph.cluster import Cluster, Engine
 from tests.graph.promotions import BUNDLE_NODE, FREEZE_NODE, gate, step
 

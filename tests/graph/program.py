@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.clock import Clock
 from kardinal.git import GitRunner
 from kardinal.kube import Client
-from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
-from kardinal.runtime import Clock, Manager
+from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject, ResourceType
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.runtime import Manager, Source
 from kardinal_controller.expressions import ExpressionCompiler
-from kardinal_controller.graphs import graph_controller
+from kardinal_controller.graphs import GraphOwner, graph_controller
+from kardinal_controller.graphs.ownership import ADMITTED, Admission
 from tests.support.names import TEAM
 from tests.support.world import World
 
@@ -18,10 +21,35 @@ IDENTITY = "simulator"
 """The nodes here are mostly ConfigMaps, which a controller may not touch and the stand-in for a GitOps tool may."""
 
 
+KINDS = (BUNDLE, CONFIG_MAP, GRAPH, POLICY_GATE, PROMOTION_STEP)
+
+
+class TrustedGraphs:
+    """Has every Graph walked that objects of a kind control, or with None that no object controls."""
+
+    records_specs = False
+
+    def __init__(
+        self, client: Client, resource: ResourceType | None, *, kinds: Collection[ResourceType] = KINDS
+    ) -> None:
+        self.resource = resource
+        self.kinds = kinds
+        self._client = client
+
+    def changes(self) -> Sequence[Source]:
+        return ()
+
+    async def admission(self, graph: JsonObject) -> Admission:
+        return ADMITTED
+
+    def identity(self, graph: JsonObject) -> Client:
+        return self._client
+
+
 class GraphEngine:
     """A manager with the engine and nothing else; `runner` is what every program of a world has."""
 
-    def __init__(self, client: Client, *, clock: Clock) -> None:
+    def __init__(self, client: Client, *, clock: Clock, owners: Sequence[GraphOwner] = ()) -> None:
         self.manager = Manager(client, clock=clock, name="graph-engine")
         self.runner = GitRunner(workers=1)
         expressions = ExpressionCompiler()
@@ -30,7 +58,7 @@ class GraphEngine:
             self.manager,
             client,
             clock=clock,
-            kinds=(BUNDLE, CONFIG_MAP, GRAPH, POLICY_GATE, PROMOTION_STEP),
+            owners=owners or [TrustedGraphs(client, owner) for owner in (None, BUNDLE, GRAPH)],
             expressions=expressions,
         )
 
@@ -77,7 +105,8 @@ class Writes:
     async def take(self) -> list[str]:
         """Once nothing more happens."""
         await self._world.settle()
-        seen, self._seen = self._seen, []
+        seen = self._seen
+        self._seen = []
         return sorted(seen)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.graph.cluster import NAMESPACE, Cluster, Engine
 from tests.support.names import of_run
 

@@ -94,7 +94,8 @@ def test_the_variable_of_a_comprehension_is_no_node() -> None:
 
 
 def test_reordering_nodes_is_no_change() -> None:
-    a, b = config("a"), config("b", {"x": "${a.data}"})
+    a = config("a")
+    b = config("b", {"x": "${a.data}"})
     assert compile_graph({"nodes": [a, b]}).hash == compile_graph({"nodes": [b, a]}).hash
     assert compile_graph({"nodes": [a]}).hash != compile_graph({"nodes": [a, b]}).hash
 

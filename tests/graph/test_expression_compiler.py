@@ -27,7 +27,7 @@ def long(text: str) -> str:
     return text + " && true" * INLINE_EXPRESSION
 
 
-async def test_a_long_expression_comes_from_another_process_as_if_it_had_been_parsed_here(
+async def test_long_expressions_come_from_another_process_as_if_they_had_been_parsed_here(
     compiler: ExpressionCompiler,
 ) -> None:
     source = long("a.l[0].x == 'ä' && {'k': [1, 2.5, null]}.k.exists(v, v == b.?c.orValue(1)) && a.b > now()")[:4000]
@@ -37,8 +37,7 @@ async def test_a_long_expression_comes_from_another_process_as_if_it_had_been_pa
     assert cel.is_known("1 + 1")
     assert cel.syntax_of(source) == cel.lower(source)
 
-
-async def test_a_wrong_expression_is_told_when_its_program_is_asked_for(compiler: ExpressionCompiler) -> None:
+    # A wrong one is told when its program is asked for.
     wrong = "[" + "1, " * INLINE_EXPRESSION + "nope()]"
     await compiler.prepare([wrong, "wrong("])
     assert cel.is_known(wrong)
@@ -47,15 +46,16 @@ async def test_a_wrong_expression_is_told_when_its_program_is_asked_for(compiler
     with pytest.raises(cel.CompileError, match="ends too early"):
         cel.compile("wrong(")
 
-
-async def test_requests_at_the_same_time_are_answered_each(compiler: ExpressionCompiler) -> None:
+    # Requests at the same time are answered each.
     sources = [f"[{number}" + ", 1" * INLINE_EXPRESSION + "].size()" for number in range(5)]
     await asyncio.gather(*(compiler.prepare([source]) for source in sources))
     outcomes = {cel.compile(source).evaluate({}, now=NOW) for source in sources if cel.is_known(source)}
     assert outcomes == {cel.Value(INLINE_EXPRESSION + 1)}
 
 
-async def test_a_cancelled_request_leaves_no_answer_for_the_next(compiler: ExpressionCompiler) -> None:
+async def test_a_cancelled_request_leaves_no_answer_for_the_next_and_more_are_returned_than_the_cache_holds(
+    compiler: ExpressionCompiler,
+) -> None:
     first, second = (f"[{text}" + ", 1" * INLINE_EXPRESSION + "]" for text in ("2", "3"))
     request = asyncio.create_task(compiler.prepare([first]))
     await asyncio.sleep(0)
@@ -65,8 +65,6 @@ async def test_a_cancelled_request_leaves_no_answer_for_the_next(compiler: Expre
     await compiler.prepare([second])
     assert cel.syntax_of(second) == cel.lower(second)
 
-
-async def test_more_programs_are_returned_than_the_cache_holds(compiler: ExpressionCompiler) -> None:
     sources = [f'"{number:04}{"x" * 4000}" == "x"' for number in range(50)]
     for _ in range(2):
         found = await compiler.prepare([*sources, "wrong("])

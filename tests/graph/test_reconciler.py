@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kardinal.api import POLICY_GATE, PROMOTION_STEP
 from kardinal.graph import FINALIZER
 from kardinal.objects import CONFIG_MAP, GRAPH, GRAPH_REVISION
 from kardinal.objects.conditions import format_time
+from kardinal.promotion.kinds import POLICY_GATE, PROMOTION_STEP
 from tests.graph.cluster import config
 from tests.graph.program import Writes, condition, graph, set_status, start_engine, states, text
 from tests.graph.promotions import promotion_nodes
@@ -71,7 +71,8 @@ async def test_the_status_says_what_is_waited_for(world: World) -> None:
         "Compiled": ("True", "Compiled"),
         "Ready": ("Unknown", "Pending"),
     }
-    dev, soak = status["nodes"][1], status["nodes"][2]
+    dev = status["nodes"][1]
+    soak = status["nodes"][2]
     assert (dev["state"], dev["message"]) == ("NotReady", 'waiting for dev.status.state == "Verified"')
     assert dev["gate"] == {"open": False, "expr": 'dev.status.state == "Verified"'}
     assert dev["object"]["name"] == "b1-dev"
@@ -84,7 +85,7 @@ async def test_the_status_says_what_is_waited_for(world: World) -> None:
     assert revision["spec"]["nodes"] == promotion_nodes()
 
 
-async def test_what_time_alone_decides_happens_by_the_engines_own_timer(world: World) -> None:
+async def test_time_dependent_condition_wakes_by_timer(world: World) -> None:
     await world.apply(bundle("b1"))
     await start_engine(world)
     nodes = promotion_nodes()

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.objects import CONFIG_MAP, GRAPH, GRAPH_REVISION
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.graph.cluster import config
 from tests.graph.program import Writes, condition, existing, graph, set_status, start_engine, states, text
 from tests.graph.promotions import promotion_nodes, step
@@ -16,7 +16,7 @@ from tests.support.objects import bundle
 from tests.support.world import World
 
 
-async def test_what_others_change_of_ours_is_corrected_and_what_they_add_is_left(world: World) -> None:
+async def test_drift_of_our_fields_is_corrected_and_others_fields_are_kept(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"})))
     await world.settle()
@@ -66,7 +66,7 @@ async def test_a_field_of_another_manager_is_a_conflict_that_stops_no_other_node
     assert await text(world, "a") == "x=0"
 
 
-async def test_what_the_server_refuses_is_the_error_of_its_node(world: World) -> None:
+async def test_refused_apply_is_the_error_of_its_node(world: World) -> None:
     await start_engine(world)
     wrong = step("dev")
     wrong["template"]["spec"] = {"environment": "dev"}

@@ -9,16 +9,19 @@ import pytest
 from kardinal.graph.selection import Selection, parse_selector
 from kardinal.graph.texts import NAMESPACE_EXPRESSIONS, NamespaceTexts, TooManyExpressions
 from kardinal.graph.walk_types import Seen
-from kardinal.kube import Access, Client, Connection
-from kardinal.objects import CONFIG_MAP, POLICY_GATE, JsonObject, Key, key_of
+from kardinal.kube import Client, ClusterAccess, Connection
+from kardinal.objects import CONFIG_MAP, JsonObject, Key, key_of
+from kardinal.promotion.kinds import POLICY_GATE
+from kardinal.runtime import KeyMemory
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.metrics import Metrics
-from kardinal.runtime.reflector import Scope
+from kardinal.runtime.reflector import WatchScope
 from kardinal_controller.graphs.observed import Interests, LabelIndexes
 from tests.support.clock import VirtualClock
 from tests.support.work import calls
 
-FEW, MANY = 10, 1000
+FEW = 10
+MANY = 1000
 
 
 def freezes(pipeline: str) -> Selection:
@@ -37,8 +40,15 @@ def texts(number: int) -> frozenset[str]:
     return frozenset(["dev.status.state", "schedule.isWeekend", f"mine == {number // 2}"])
 
 
-def interests(graphs: int) -> Interests:
-    found = Interests()
+class NoObjects:
+    """The cache of Graphs when all are gone."""
+
+    def get(self, namespace: str, name: str) -> None:
+        return None
+
+
+def interests(graphs: int, memory: KeyMemory | None = None) -> Interests:
+    found = Interests(memory or KeyMemory(NoObjects()))
     for number in range(graphs):
         found.note(Key("team", f"g-{number}"), Seen(frozenset(), frozenset([freezes(f"app-{number}")])))
     return found
@@ -55,7 +65,8 @@ def test_finding_whom_a_change_concerns_costs_the_same_beside_many_graphs(change
 
 
 def test_a_change_concerns_the_graphs_that_select_the_object() -> None:
-    found = interests(FEW)
+    memory = KeyMemory(NoObjects())
+    found = interests(FEW, memory)
     anything = Selection(POLICY_GATE, None, parse_selector({"matchExpressions": [{"key": "x", "operator": "Exists"}]}))
     found.note(Key("team", "all"), Seen(frozenset(), frozenset([anything, freezes("app-3")])))
     mapper = found.mapper(POLICY_GATE)
@@ -64,16 +75,16 @@ def test_a_change_concerns_the_graphs_that_select_the_object() -> None:
     assert set(mapper({"metadata": {"name": "f", "namespace": "other", "labels": {"x": ""}}})) == {Key("team", "all")}
     assert list(found.mapper(CONFIG_MAP)(gate("f", type="freeze", pipeline="app-3"))) == []
 
-    found.forget(Key("team", "all"))
+    memory.drop(Key("team", "all"))
     assert set(mapper(gate("f", type="freeze", pipeline="app-3", x=""))) == {Key("team", "g-3")}
 
 
 def gates(number: int) -> tuple[LabelIndexes, Informer]:
     """Return an informer with a freeze and the gates of so many Pipelines."""
     clock = VirtualClock()
-    client = Client(Connection(Access("http://127.0.0.1:9")), user_agent="test")
+    client = Client(Connection(ClusterAccess("http://127.0.0.1:9")), user_agent="test")
     metrics = Metrics(clock=clock).informer("PolicyGate")
-    informer = Informer(client, Scope(POLICY_GATE), clock=clock, metrics=metrics)
+    informer = Informer(client, WatchScope(POLICY_GATE), clock=clock, metrics=metrics)
     objects = [gate(f"gate-{each}", type="gate", pipeline=f"app-{each}") for each in range(number)]
     objects.append(gate("app-1-freeze", type="freeze", pipeline="app-1"))
     informer.replace({key_of(each): each for each in objects}, "1")
@@ -123,11 +134,14 @@ def test_checking_the_expressions_of_a_graph_costs_the_same_beside_many_graphs()
 
 
 def test_expressions_of_a_namespace_count_once_however_graphs_come_and_go() -> None:
-    namespace, stored, chance = NamespaceTexts(), dict[str, frozenset[str]](), random.Random(4)
+    namespace = NamespaceTexts()
+    stored = dict[str, frozenset[str]]()
+    chance = random.Random(4)
     words = [letter * (NAMESPACE_EXPRESSIONS // 5) for letter in "abcdefghijkl"]
     refused = 0
     for _ in range(300):
-        name, found = f"g-{chance.randrange(6)}", frozenset(chance.sample(words, chance.randrange(4)))
+        name = f"g-{chance.randrange(6)}"
+        found = frozenset(chance.sample(words, chance.randrange(4)))
         if chance.random() < 0.3:
             namespace.remove(name)
             stored.pop(name, None)

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import POLICY_GATE, PROMOTION_STEP
 from kardinal.objects import CONFIG_MAP
+from kardinal.promotion.kinds import POLICY_GATE, PROMOTION_STEP
 from tests.graph.cluster import START, Cluster, Engine, config, data, key_of, status
 from tests.graph.promotions import answer, until_prod, verify
 
@@ -52,7 +52,7 @@ def test_gates_are_made_after_their_upstream_and_all_must_open(cluster: Cluster,
     }
 
 
-def test_what_is_under_way_can_finish_behind_a_gate_that_closed(cluster: Cluster, promotion: Engine) -> None:
+def test_running_step_can_finish_behind_a_closed_gate(cluster: Cluster, promotion: Engine) -> None:
     until_prod(cluster, promotion)
     promotion.writes()
     verify(cluster, "staging", "Failed")

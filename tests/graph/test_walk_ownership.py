@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import BUNDLE
 from kardinal.graph.identity import APPLY_ORDER
 from kardinal.graph.prune import teardown_wave
-from kardinal.graph.walk_types import Apply, Failure
+from kardinal.graph.walk_types import Apply, RefusedApply
 from kardinal.objects import CONFIG_MAP, JsonObject
+from kardinal.promotion.kinds import BUNDLE
 from tests.graph.cluster import NAMESPACE, START, Cluster, Engine, Observed, config, data, key_of, status
 from tests.graph.promotions import until_prod
 
@@ -100,7 +100,7 @@ def test_an_object_on_its_way_out_is_waited_for(cluster: Cluster) -> None:
 def test_a_refused_object_is_its_nodes_failure_and_is_not_sent_again(cluster: Cluster) -> None:
     nodes = config("a"), config("b", {"x": "1"}), config("c", {"x": "${b.data.x}"})
     engine = Engine(cluster, *nodes)
-    engine.refuse["b"] = Failure("", "Error", "Invalid", "data.x: not allowed")
+    engine.refuse["b"] = RefusedApply("", "Error", "Invalid", "data.x: not allowed")
     assert engine.states() == {"a": "Ready", "b": "Error", "c": "Blocked"}
     assert engine.writes() == ["apply a", "refused b"]
     engine.refuse.clear()
@@ -113,7 +113,7 @@ def test_a_refused_object_is_its_nodes_failure_and_is_not_sent_again(cluster: Cl
 def test_a_passing_failure_is_tried_again_in_time(cluster: Cluster) -> None:
     engine = Engine(cluster, config("a"), config("b", {"x": "${a.metadata.name}"}))
     retry_at = START + timedelta(seconds=5)
-    engine.refuse["a"] = Failure("", "SystemError", "ServerError", "503", retry_at=retry_at)
+    engine.refuse["a"] = RefusedApply("", "SystemError", "ServerError", "503", retry_at=retry_at)
     assert engine.states() == {"a": "SystemError", "b": "Blocked"}
     assert engine.walk().wake == retry_at
     engine.refuse.clear()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kardinal.api import BUNDLE, POLICY_GATE
 from kardinal.objects import CONFIG_MAP, JsonObject
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
 from tests.graph.cluster import Cluster, Engine, config, data, key_of
 
 REF: JsonObject = {"id": "r", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "target"}}}

@@ -9,7 +9,8 @@ from tests.health.tools import BEFORE, COMMIT, REPOSITORY, Case, change, remove
 
 __all__ = ["CASES", "application"]
 
-_SYNC, _HEALTH = ("status", "sync", "status"), ("status", "health", "status")
+_SYNC = ("status", "sync", "status")
+_HEALTH = ("status", "health", "status")
 _OPERATION = ("status", "operationState")
 
 

@@ -9,7 +9,8 @@ from tests.health.tools import NEW, OLD, Case, change, remove
 
 __all__ = ["CANARY_CASES", "FAILED", "ROLLOUT_CASES", "canary", "replica_set", "rollout"]
 
-_PHASE, _PAUSES = ("status", "phase"), ("status", "pauseConditions")
+_PHASE = ("status", "phase")
+_PAUSES = ("status", "pauseConditions")
 _IMAGE = ("spec", "template", "spec", "containers", 0, "image")
 
 

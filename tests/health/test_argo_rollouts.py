@@ -158,7 +158,8 @@ def test_an_image_that_cannot_be_pulled_fails_before_the_progress_deadline() -> 
 
 
 def test_the_pods_of_a_rollout_that_refers_to_a_deployment_are_those_of_the_deployment() -> None:
-    found, referred = referring(), selecting(deployment(replicas=0))
+    found = referring()
+    referred = selecting(deployment(replicas=0))
     change("status", "phase", to="Progressing")(found)
     assert verdict(found, referred, stuck_pod()).reason == "ImagePullBackOff"
 

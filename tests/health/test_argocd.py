@@ -68,7 +68,7 @@ def test_a_degraded_application_that_gets_the_correction_is_not_failed_by_what_i
     assert verdict(found).state == "failed"
 
 
-def test_what_ran_is_no_longer_true_when_it_is_degraded() -> None:
+def test_revision_does_not_count_while_degraded() -> None:
     """A sync that failed says nothing about what ran before; Degraded does, whether or not a sync goes on."""
     broken = application()
     change("status", "operationState", "phase", to="Failed")(broken)
@@ -95,7 +95,8 @@ def source(url: str, path: str, **fields: str) -> JsonObject:
     return {"repoURL": url, "path": path, "targetRevision": "main", **fields}
 
 
-OURS, CHARTS = "https://git.example.com/acme/config.git", "https://charts.example.com"
+OURS = "https://git.example.com/acme/config.git"
+CHARTS = "https://charts.example.com"
 
 
 def multiple(*sources: JsonObject, revisions: list[str]) -> JsonObject:
@@ -119,13 +120,15 @@ def test_of_several_sources_the_one_of_the_repository_counts() -> None:
 
 
 def test_of_several_sources_of_the_repository_those_of_the_path_count() -> None:
-    pinned, ours = source(OURS, "bases/app"), source(OURS, "./apps/prod/")
+    pinned = source(OURS, "bases/app")
+    ours = source(OURS, "./apps/prod/")
     assert verdict(multiple(pinned, ours, revisions=[BEFORE, COMMIT])).state == "healthy"
     assert verdict(multiple(pinned, ours, revisions=[COMMIT, BEFORE])).state == "progressing"
 
 
 def test_several_sources_with_self_heal_wait_for_argo_cd_alone() -> None:
-    other, ours = source("https://git.example.com/acme/other", "config"), source(OURS, "apps/prod")
+    other = source("https://git.example.com/acme/other", "config")
+    ours = source(OURS, "apps/prod")
     found = multiple(other, ours, revisions=[BEFORE, COMMIT])
     change("status", "sync", "status", to="OutOfSync")(found)
     assert "a person must sync it, or set selfHeal" in verdict(found).message
@@ -134,7 +137,8 @@ def test_several_sources_with_self_heal_wait_for_argo_cd_alone() -> None:
 
 
 def test_a_failed_sync_of_several_sources_is_known_by_all_their_revisions() -> None:
-    chart, ours = {"repoURL": CHARTS, "chart": "app", "targetRevision": "1.2.3"}, source(OURS, "apps/prod")
+    chart = {"repoURL": CHARTS, "chart": "app", "targetRevision": "1.2.3"}
+    ours = source(OURS, "apps/prod")
     found = multiple(chart, ours, revisions=["1.2.3", COMMIT])
     change("status", "operationState", "phase", to="Failed")(found)
     assert verdict(found).reason == "SyncFailed"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
-from kardinal.api import PROMOTION_STEP, names
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import find_condition
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import PROMOTION_STEP
 from kardinal_agent.health.argocd_application import APPLICATION
 from tests.agent.promotion_steps import BUNDLE_NAME, create, promotion_step, reached, start_agent, state
 from tests.health.served_tools import annotate, application, put, serve
@@ -81,10 +80,7 @@ async def test_an_object_that_was_found_is_waited_for_after_it_was_deleted_and_m
     await reached(world, "Verified")
 
 
-@pytest.mark.parametrize("change", ["namespace", "path", "status"])
-async def test_what_was_verified_by_an_object_that_was_found_is_not_seen_without_it(
-    world: World, repository: GitRepository, change: str
-) -> None:
+async def test_environment_verified_by_a_detected_object_needs_it(world: World, repository: GitRepository) -> None:
     """Unseen holds what follows: an object that speaks for something else must not be taken for health."""
     await serve(world, APPLICATION)
     await annotate(world, OTHERS, TEAM)
@@ -96,20 +92,21 @@ async def test_what_was_verified_by_an_object_that_was_found_is_not_seen_without
     commit = (await reached(world, "HealthChecking"))["commit"]
     await put(world, APPLICATION, OTHERS, **application(repository, commit))
     found = (await reached(world, "Verified"))["health"]
-    if change == "namespace":
-        await annotate(world, OTHERS, None)
-    elif change == "path":
-        await put(world, APPLICATION, OTHERS, **application(repository, commit, path="environments/other"))
-    else:
-        await note(world, None)
-        await put(world, APPLICATION, OTHERS, **application(repository, commit, health="Progressing"))
-    unseen = await world.wait_for(PROMOTION_STEP, STEP, lambda step: step["status"].get("healthy") is False)
-    condition = find_condition(unseen["status"], "Degraded") or {}
-    assert (condition["status"], condition["reason"]) == ("Unknown", "CannotBeSeen")
-    await note(world, found)
-    await annotate(world, OTHERS, TEAM)
-    await put(world, APPLICATION, OTHERS, **application(repository, commit))
-    await world.wait_for(PROMOTION_STEP, STEP, lambda step: step["status"].get("healthy") is True)
+    for change in ("namespace", "path", "status"):
+        if change == "namespace":
+            await annotate(world, OTHERS, None)
+        elif change == "path":
+            await put(world, APPLICATION, OTHERS, **application(repository, commit, path="environments/other"))
+        else:
+            await note(world, None)
+            await put(world, APPLICATION, OTHERS, **application(repository, commit, health="Progressing"))
+        unseen = await world.wait_for(PROMOTION_STEP, STEP, lambda step: step["status"].get("healthy") is False)
+        condition = find_condition(unseen["status"], "Degraded") or {}
+        assert (condition["status"], condition["reason"]) == ("Unknown", "CannotBeSeen"), change
+        await note(world, found)
+        await annotate(world, OTHERS, TEAM)
+        await put(world, APPLICATION, OTHERS, **application(repository, commit))
+        await world.wait_for(PROMOTION_STEP, STEP, lambda step: step["status"].get("healthy") is True)
 
 
 async def note(world: World, health: JsonObject | None) -> None:

@@ -23,7 +23,8 @@ from tests.support.repository import APPLICATION as APP
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.world import World
 
-EARLY, LATE = datetime(2026, 3, 3, 10, tzinfo=UTC), datetime(2026, 3, 3, 11, tzinfo=UTC)
+EARLY = datetime(2026, 3, 3, 10, tzinfo=UTC)
+LATE = datetime(2026, 3, 3, 11, tzinfo=UTC)
 HASH = "789746c88d"
 ROLLOUTS = {"delegate": "argoRollouts"}
 ROLLOUT_STEP = judged_step({"type": "argocd", "argoRollouts": {"name": "app", "namespace": "prod"}})
@@ -40,7 +41,7 @@ def test_both_must_be_healthy_and_either_may_fail(proof: State, delegate: State)
         assert found.message == ("delegate" if delegate == "failed" else "proof")
 
 
-def test_what_both_wait_for_is_told_together() -> None:
+def test_waits_of_both_delegates_are_joined() -> None:
     proof = Verdict(state="progressing", message="p", details="p: says", since=EARLY)
     delegate = Verdict(state="progressing", message="d", since=LATE, negative=True)
     found = together(proof, delegate)
@@ -50,7 +51,7 @@ def test_what_both_wait_for_is_told_together() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Healthy", "Paused", "Degraded", "Progressing"])
-def test_what_a_rollout_reports_is_noted(phase: str) -> None:
+def test_report_of_a_rollout_is_noted(phase: str) -> None:
     found = rollout()
     change("status", "phase", to=phase)(found)
     assert delegated(ROLLOUT_STEP, ArgoRollouts(), objects_of(found)) == Delegated("argoRollouts", phase)
@@ -64,7 +65,7 @@ def test_words_that_are_not_the_controllers_are_not_repeated(phase: object) -> N
     assert delegated(ROLLOUT_STEP, ArgoRollouts(), objects_of(found)) == Delegated("argoRollouts", "Unknown")
 
 
-def test_what_a_canary_reports_is_noted_and_that_there_is_none() -> None:
+def test_report_of_a_canary_or_its_absence_is_noted() -> None:
     assert delegated(CANARY_STEP, Flagger(), objects_of(canary())) == Delegated("flagger", "Succeeded")
     assert delegated(CANARY_STEP, Flagger(), objects_of()) == Delegated("flagger", "NotFound")
 

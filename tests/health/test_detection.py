@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import PromotionStep
-from kardinal.api.health import HealthStatus
 from kardinal.objects import JsonObject, Key
-from kardinal_agent.health import Objects, undetected
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.health import HealthStatus
+from kardinal_agent.health import WatchedObjects, undetected
 from kardinal_agent.health.argocd_application import APPLICATION
 from kardinal_agent.health.detection import GIT_REPOSITORY, Detected, deployers, detected, settled
 from kardinal_agent.health.flux_common import HELM_RELEASE, KUSTOMIZATION
@@ -58,7 +58,7 @@ def noted(status: JsonObject, health: JsonObject | None = None) -> PromotionStep
 def named(step: PromotionStep, *found: JsonObject) -> list[str]:
     """Return the objects that deploy the environment of a step."""
     kinds = {each.kind: each for each in (APPLICATION, KUSTOMIZATION, HELM_RELEASE, GIT_REPOSITORY)}
-    objects = Objects({kind: [each for each in found if each["kind"] == name] for name, kind in kinds.items()})
+    objects = WatchedObjects({kind: [each for each in found if each["kind"] == name] for name, kind in kinds.items()})
     return [each.title for each in deployers(step, objects)]
 
 
@@ -96,7 +96,8 @@ def test_an_application_deploys_the_path_that_it_reads_or_one_above_it(source: J
 
 
 def test_one_of_several_sources_is_enough_and_one_for_values_is_none() -> None:
-    values, own = {"repoURL": REPOSITORY, "ref": "values", "targetRevision": "main"}, application()["spec"]["source"]
+    values = {"repoURL": REPOSITORY, "ref": "values", "targetRevision": "main"}
+    own = application()["spec"]["source"]
     made = application()
     made["spec"] = {"sources": [{"repoURL": "https://charts.example.com", "chart": "app"}, own]}
     assert named(STEP, made) == ["Application argocd/app"]
@@ -112,8 +113,9 @@ def test_the_branch_of_an_environment_must_be_named(revision: str) -> None:
     assert named(own, made) == (["Application argocd/app"] if revision == "env/prod" else [])
 
 
-def test_what_is_hydrated_or_being_deleted_deploys_nothing() -> None:
-    hydrated, deleted = application(), application()
+def test_hydrated_or_deleted_application_deploys_nothing() -> None:
+    hydrated = application()
+    deleted = application()
     change("spec", "sourceHydrator", to={"drySource": application()["spec"]["source"]})(hydrated)
     change("metadata", "deletionTimestamp", to="2026-11-21T11:00:00Z")(deleted)
     assert named(STEP, hydrated) == []
@@ -194,7 +196,7 @@ FOUND = (
 
 
 @pytest.mark.parametrize("found", FOUND, ids=lambda each: each.title)
-def test_what_is_noted_is_judged_as_if_the_pipeline_had_named_it(found: Detected) -> None:
+def test_detected_object_is_judged_as_a_named_one(found: Detected) -> None:
     step = noted(found.status.to_json())
     assert undetected(STEP)
     assert not undetected(step)
@@ -213,7 +215,7 @@ def test_without_a_tool_the_workloads_of_the_environment_prove_it() -> None:
     assert health.resource.namespace == "prod"
 
 
-def test_what_a_pipeline_names_is_not_replaced_by_what_a_status_says() -> None:
+def test_named_object_is_not_replaced_by_a_detected_one() -> None:
     forged = {"type": "flux", "kind": "Kustomization", "name": "other", "namespace": "team"}
     explicit = noted(forged, {"type": "argocd", "argocd": {"name": "app"}})
     assert settled(explicit) is explicit

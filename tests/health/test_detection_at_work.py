@@ -87,7 +87,7 @@ async def test_without_a_tool_workloads_prove_it_and_an_event_says_so(world: Wor
     assert f"kardinal.io/pipelines-from: {TEAM}" in note
 
 
-async def test_what_appears_after_the_decision_changes_nothing(world: World, repository: GitRepository) -> None:
+async def test_tool_object_that_appears_later_changes_nothing(world: World, repository: GitRepository) -> None:
     await serve(world, APPLICATION)
     await start_agent(world)
     await create(world, unnamed(repository))
@@ -135,9 +135,7 @@ async def test_a_right_that_is_missing_is_said(world: World, repository: GitRepo
 
 
 @pytest.mark.virtual_time("watches end half a minute after the last look")
-async def test_what_may_deploy_it_is_watched_only_while_it_is_looked_for(
-    world: World, repository: GitRepository
-) -> None:
+async def test_tool_objects_are_watched_only_during_detection(world: World, repository: GitRepository) -> None:
     await serve(world, APPLICATION, KUSTOMIZATION)
     await put(world, APPLICATION, TEAM, **application(repository))
     agent = await start_agent(world)

@@ -24,7 +24,8 @@ from tests.health.tools import (
 )
 
 STEP = promotion_step({"type": "flagger", "flagger": {"name": "app", "namespace": "prod"}})
-TARGET, PRIMARY = deployment(replicas=0), deployment(name="app-primary")
+TARGET = deployment(replicas=0)
+PRIMARY = deployment(name="app-primary")
 
 
 def verdict(*found: JsonObject, images: tuple[str, ...] = (NEW,), **fields: Any) -> Verdict:
@@ -82,7 +83,8 @@ def failed() -> JsonObject:
 
 def test_the_correction_of_a_failed_version_is_not_failed_by_it() -> None:
     """Every moment from the failure of the version before to the success of this one."""
-    found, old_primary = failed(), deployment(OLD, name="app-primary")
+    found = failed()
+    old_primary = deployment(OLD, name="app-primary")
     change("status", "conditions", 0, "lastTransitionTime", to="2026-11-21T10:58:00Z")(found)
     change("status", "lastTransitionTime", to="2026-11-21T10:59:00Z")(found)
     assert verdict(found, deployment(OLD), old_primary).state == "progressing"
@@ -117,7 +119,8 @@ def test_a_commit_without_images_is_not_proved_by_it_alone() -> None:
 
 
 def test_an_image_that_cannot_be_pulled_fails_before_the_progress_deadline() -> None:
-    found, target = canary(), deployment(availableReplicas=0)
+    found = canary()
+    target = deployment(availableReplicas=0)
     change("status", "phase", to="Progressing")(found)
     change("spec", "selector", "matchLabels", to={"app": "app"})(target)
     pods = Watched(kind=POD, namespace="prod", selector={"app": "app"}, optional=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kardinal.api.bundle import Chart
 from kardinal.objects import DEPLOYMENT, JsonObject
+from kardinal.promotion.api.bundle import Chart
 from kardinal_agent.health import Verdict, Watched
 from kardinal_agent.health.flux import Flux
 from kardinal_agent.health.flux_common import HELM_RELEASE, KUSTOMIZATION

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import PROMOTION_STEP
 from kardinal.objects import JsonObject, ResourceType
+from kardinal.promotion.kinds import PROMOTION_STEP
 from kardinal_agent.health.argo_rollouts import ROLLOUT
 from kardinal_agent.health.argocd_application import APPLICATION
 from kardinal_agent.health.flagger import CANARY
@@ -49,7 +49,7 @@ async def told(world: World) -> list[str]:
 
 
 @pytest.mark.parametrize("adapter", KINDS)
-async def test_what_is_named_and_does_not_exist_is_told_within_a_minute_with_the_nearest_name(
+async def test_missing_named_object_is_reported_with_the_nearest_name(
     world: World, repository: GitRepository, adapter: str
 ) -> None:
     kind, fields = KINDS[adapter]
@@ -90,7 +90,7 @@ async def test_names_of_a_namespace_that_is_not_quoted_are_not_told(world: World
     assert NEAR not in (await state(world))["message"]
 
 
-async def test_what_comes_a_little_later_is_not_told_as_missing(world: World, repository: GitRepository) -> None:
+async def test_object_created_shortly_after_is_not_reported_missing(world: World, repository: GitRepository) -> None:
     await serve(world, APPLICATION)
     await start_agent(world)
     await create(world, promotion_step(repository, health=naming("argocd")))

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from kardinal.api import PromotionStep
 from kardinal.objects import JsonObject
+from kardinal.promotion.api import PromotionStep
 from kardinal_agent.health import Adapter, Verdict, failed, progressing
 from kardinal_agent.health.argo_rollouts import ArgoRollouts
 from kardinal_agent.health.argocd import ArgoCD
@@ -30,13 +30,16 @@ CANARY = promotion_step({"type": "flagger", "flagger": {"name": "app"}})
 RESOURCE = promotion_step({"type": "resource", "resource": {"name": "app", "namespace": "prod"}})
 
 LOST: JsonObject = {"availableReplicas": 0, "conditions": [{"type": "Available", "status": "False"}]}
-BROKEN, OTHERS_BROKEN = deployment(**LOST), deployment(OLD, **LOST)
+BROKEN = deployment(**LOST)
+OTHERS_BROKEN = deployment(OLD, **LOST)
 DRAINED = deployment(availableReplicas=1)
 SCALED = deployment(replicas=2, updatedReplicas=2)
 ROLLING = deployment(updatedReplicas=1, replicas=3)
 TARGET = deployment(replicas=0)
-_HEALTH, _SYNC = ("status", "health", "status"), ("status", "sync", "status")
-_CONDITIONS, _PHASE = ("status", "conditions"), ("status", "phase")
+_HEALTH = ("status", "health", "status")
+_SYNC = ("status", "sync", "status")
+_CONDITIONS = ("status", "conditions")
+_PHASE = ("status", "phase")
 RECONCILING = is_("Unknown", "Progressing")
 
 
@@ -108,7 +111,7 @@ def changed(made: JsonObject, *changes: Change) -> JsonObject:
         ),
     ],
 )
-def test_what_is_negative(adapter: Adapter, step: PromotionStep, found: Sequence[JsonObject], negative: bool) -> None:
+def test_negative_verdicts(adapter: Adapter, step: PromotionStep, found: Sequence[JsonObject], negative: bool) -> None:
     assert judged(adapter, step, promotion(NEW), *found).negative is negative
 
 

@@ -62,10 +62,11 @@ async def test_only_the_named_workload_is_in_memory_and_only_while_it_is_proved(
 
 
 @pytest.mark.virtual_time("watches end half a minute after the last look")
-async def test_what_is_watched_grows_with_what_is_looked_at_and_a_hundred_promotions_leave_nothing(
+async def test_watches_follow_the_proofs_and_end_with_them(
     world: World,
 ) -> None:
-    manager, tasks = Manager(world.client, clock=world.clock, name="watches"), len(asyncio.all_tasks())
+    manager = Manager(world.client, clock=world.clock, name="watches")
+    tasks = len(asyncio.all_tasks())
     watches = HealthWatches(manager.dynamic, Channel())
     promotions = [Key(TEAM, f"promotion-{number}") for number in range(100)]
     for number, key in enumerate(promotions):

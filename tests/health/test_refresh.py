@@ -8,7 +8,7 @@ from kardinal.objects import JsonObject, Key, ResourceType
 from kardinal_agent.health.argocd_application import APPLICATION
 from kardinal_agent.health.detection import GIT_REPOSITORY
 from kardinal_agent.health.flux_common import KUSTOMIZATION
-from kardinal_agent.health.refresh import ARGOCD_REFRESH, FLUX_REQUEST, Target, targets
+from kardinal_agent.health.refresh import ARGOCD_REFRESH, FLUX_REQUEST, Refreshable, targets
 from kardinal_agent.program import Agent
 from tests.agent.promotion_steps import create, promotion_step, reached, start_agent, state
 from tests.health.argocd_cases import application as compared_application
@@ -29,8 +29,8 @@ ARGO_STEP = judged_step({"type": "argocd", "argocd": {"name": "app"}})
 FLUX_STEP = judged_step({"type": "flux", "flux": {"name": "app"}})
 HELM_STEP = judged_step({"type": "flux", "flux": {"kind": "HelmRelease", "name": "app", "namespace": "prod"}})
 ASKED_OF_FLUX = (
-    Target(GIT_REPOSITORY, CONFIG, FLUX_REQUEST),
-    Target(KUSTOMIZATION, Key("flux-system", "app"), FLUX_REQUEST),
+    Refreshable(GIT_REPOSITORY, CONFIG, FLUX_REQUEST),
+    Refreshable(KUSTOMIZATION, Key("flux-system", "app"), FLUX_REQUEST),
 )
 
 
@@ -48,11 +48,13 @@ def stale_kustomization(attempted: str = BEFORE) -> JsonObject:
 
 
 def test_an_application_is_asked_that_is_of_the_repository_and_has_not_seen_the_commit() -> None:
-    stale, other, frozen = stale_application(), stale_application(), stale_application()
+    stale = stale_application()
+    other = stale_application()
+    frozen = stale_application()
     change("spec", "source", "repoURL", to="https://git.example.com/acme/other")(other)
     change("metadata", "annotations", to={"argocd.argoproj.io/skip-reconcile": "true"})(frozen)
     assert targets(ARGO_STEP, promotion(), objects_of(stale)) == (
-        Target(APPLICATION, Key("argocd", "app"), ARGOCD_REFRESH),
+        Refreshable(APPLICATION, Key("argocd", "app"), ARGOCD_REFRESH),
     )
     for found in (compared_application(), other, frozen):
         assert targets(ARGO_STEP, promotion(), objects_of(found)) == ()

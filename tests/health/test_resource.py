@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import PromotionStep
-from kardinal.api.image import ImageReference
 from kardinal.objects import CRON_JOB, DEPLOYMENT, JOB, POD, STATEFUL_SET, JsonObject, ResourceType
-from kardinal_agent.health import Objects, Promotion, Verdict
+from kardinal.objects.image_reference import ImageReference
+from kardinal.promotion.api import PromotionStep
+from kardinal_agent.health import PromotionFacts, Verdict, WatchedObjects
 from kardinal_agent.health.resource import ResourceAdapter
 from tests.agent.promotion_steps import promotion_step
 
-WEB, WORKER = "ghcr.io/o/web:2.0.0", "ghcr.io/o/worker:2.0.0"
+WEB = "ghcr.io/o/web:2.0.0"
+WORKER = "ghcr.io/o/worker:2.0.0"
 OLD_WEB = "ghcr.io/o/web:1.0.0"
 
 
@@ -54,7 +55,7 @@ def judged(
     step = PromotionStep.model_validate(
         promotion_step("file:///repo", health={"resource": {"namespace": "dev", **resource}})
     )
-    promotion = Promotion(
+    promotion = PromotionFacts(
         images=[ImageReference.parse(image) for image in images],
         charts=(),
         commit="c" * 40,
@@ -65,7 +66,8 @@ def judged(
     )
     kinds = (DEPLOYMENT, STATEFUL_SET, CRON_JOB, JOB)
     known = {kind: [obj for obj in objects if obj["kind"] == kind.kind] for kind in kinds}
-    adapter, found = ResourceAdapter(), Objects({**known, POD: pods})
+    adapter = ResourceAdapter()
+    found = WatchedObjects({**known, POD: pods})
     adapter.related(step, promotion, found)
     return adapter.judge(step, promotion, found)
 
@@ -129,7 +131,8 @@ def test_nothing_found_lists_what_there_is_and_the_field_to_set() -> None:
 
 def test_named_workloads_all_count() -> None:
     both: dict[str, Any] = {"images": (WEB, WORKER), "names": ["web", "worker"]}
-    web, worker = rolled_out("web", WEB), rolled_out("worker", WORKER)
+    web = rolled_out("web", WEB)
+    worker = rolled_out("worker", WORKER)
     assert judged(web, worker, **both).state == "healthy"
     assert judged(web, **both).message == "waits for Deployment dev/worker to exist"
     assert judged(web, rolled_out("worker", "other:1"), **both).state == "progressing"
@@ -184,11 +187,12 @@ def test_other_pods_fail_nothing(other: JsonObject) -> None:
 
 def test_pods_are_looked_at_only_while_their_workload_is_not_rolled_out() -> None:
     step = PromotionStep.model_validate(promotion_step("file:///repo", health={"resource": {"namespace": "dev"}}))
-    promotion = Promotion(
+    promotion = PromotionFacts(
         images=[ImageReference.parse(WEB)], charts=(), commit=None, repository="", branch="", path="", contains=bool
     )
     adapter = ResourceAdapter()
-    done, late = rolled_out("web", WEB), rolled_out("web", WEB, updatedReplicas=1)
-    assert adapter.related(step, promotion, Objects({DEPLOYMENT: [done]})) == []
-    [pods] = adapter.related(step, promotion, Objects({DEPLOYMENT: [late]}))
+    done = rolled_out("web", WEB)
+    late = rolled_out("web", WEB, updatedReplicas=1)
+    assert adapter.related(step, promotion, WatchedObjects({DEPLOYMENT: [done]})) == []
+    [pods] = adapter.related(step, promotion, WatchedObjects({DEPLOYMENT: [late]}))
     assert (pods.kind, pods.selector, pods.optional) == (POD, {"app": "web"}, True)

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import PROMOTION_STEP
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import PROMOTION_STEP
 from kardinal_agent.health.argocd_application import APPLICATION
 from kardinal_agent.health.flux_common import KUSTOMIZATION
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state

@@ -9,20 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.api.promotion_step import PromotionStepStatus
-from kardinal.policy.soak import healthy_time
+from kardinal.promotion.api.promotion_step import PromotionStepStatus
+from kardinal.promotion.policy.soak import healthy_time
 from kardinal_agent.health import failed, healthy, progressing
-from kardinal_agent.health.checks import Finding
+from kardinal_agent.health.checks import CheckResult
 from kardinal_agent.health.upkeep import Trouble, outlook
 
 NOW = datetime(2026, 3, 3, 14, 0, tzinfo=UTC)
-SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
 
-GOOD = Finding(healthy("runs it"))
-ROLLOUT = Finding(progressing("2 of 3 replicas are available"))
-UNAVAILABLE = Finding(progressing("it is not Available", negative=True))
-BROKEN = Finding(failed("Degraded", "it is Degraded"))
-UNSEEN = Finding(progressing("cluster eu is unreachable"), timedelta(seconds=30), unreadable=True)
+GOOD = CheckResult(healthy("runs it"))
+ROLLOUT = CheckResult(progressing("2 of 3 replicas are available"))
+UNAVAILABLE = CheckResult(progressing("it is not Available", negative=True))
+BROKEN = CheckResult(failed("Degraded", "it is Degraded"))
+UNSEEN = CheckResult(progressing("cluster eu is unreachable"), timedelta(seconds=30), unreadable=True)
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Environment:
     again: timedelta | None = None
     writes: int = 0
 
-    def look(self, finding: Finding, *, after: timedelta = timedelta(), clock: timedelta = timedelta()) -> None:
+    def look(self, finding: CheckResult, *, after: timedelta = timedelta(), clock: timedelta = timedelta()) -> None:
         """Look after a while; `clock` is how far the time of day is set."""
         self.now += after
         found = outlook(
@@ -47,7 +48,9 @@ class Environment:
             degraded_after=MINUTE,
         )
         self.writes += found.status != self.status
-        self.status, self.trouble, self.again = found.status, found.trouble, found.again
+        self.status = found.status
+        self.trouble = found.trouble
+        self.again = found.again
 
     @property
     def degraded(self) -> tuple[str, str] | None:
@@ -61,16 +64,14 @@ class Environment:
         return time.at(self.now).total_seconds() / 60
 
 
-@pytest.fixture(params=[True, False], ids=["noted", "of-an-earlier-version"])
-def environment(request: pytest.FixtureRequest) -> Environment:
-    noted = {"healthy": True, "healthy_since": NOW} if request.param else {}
-    return Environment(
-        PromotionStepStatus.model_validate({"state": "Verified", "verified_at": NOW, **noted}, by_name=True)
-    )
+@pytest.fixture
+def environment() -> Environment:
+    status = {"state": "Verified", "verified_at": NOW, "healthy": True, "healthy_since": NOW}
+    return Environment(PromotionStepStatus.model_validate(status, by_name=True))
 
 
 @pytest.mark.parametrize(("finding", "reason"), [(UNAVAILABLE, "Unhealthy"), (BROKEN, "Degraded")])
-def test_what_is_negative_for_long_enough_is_degraded(environment: Environment, finding: Finding, reason: str) -> None:
+def test_negative_for_the_grace_period_is_degraded(environment: Environment, finding: CheckResult, reason: str) -> None:
     environment.look(finding, after=10 * MINUTE)
     assert environment.again == MINUTE
     environment.look(finding, after=59 * SECOND)
@@ -96,7 +97,7 @@ def test_degraded_ends_with_a_proof_and_the_soak_starts_anew(environment: Enviro
     assert (environment.minutes, environment.writes) == (4, 2)
 
 
-def test_what_cannot_be_seen_pauses_the_soak_from_when_it_was_last_seen(environment: Environment) -> None:
+def test_unreachable_environment_pauses_the_soak(environment: Environment) -> None:
     environment.look(UNSEEN, after=10 * MINUTE)
     assert environment.again == timedelta(seconds=30)
     environment.look(UNSEEN, after=MINUTE)
@@ -113,7 +114,7 @@ def test_what_cannot_be_seen_pauses_the_soak_from_when_it_was_last_seen(environm
     assert environment.minutes == 20
 
 
-def test_what_was_not_seen_may_turn_out_to_be_degraded(environment: Environment) -> None:
+def test_unreachable_environment_may_turn_out_degraded(environment: Environment) -> None:
     environment.look(UNSEEN, after=10 * MINUTE)
     environment.look(UNSEEN, after=MINUTE)
     environment.look(BROKEN, after=MINUTE)
@@ -125,7 +126,7 @@ def test_what_was_not_seen_may_turn_out_to_be_degraded(environment: Environment)
 
 
 @pytest.mark.parametrize("between", [GOOD, ROLLOUT, UNSEEN])
-def test_a_trouble_that_is_interrupted_begins_anew(environment: Environment, between: Finding) -> None:
+def test_a_trouble_that_is_interrupted_begins_anew(environment: Environment, between: CheckResult) -> None:
     for _ in range(5):
         environment.look(BROKEN, after=SECOND)
         environment.look(BROKEN, after=50 * SECOND)
@@ -141,7 +142,7 @@ def test_a_clock_that_is_set_degrades_nothing(environment: Environment) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from([GOOD, ROLLOUT]), st.integers(0, 10_000)), max_size=20))
-def test_what_is_not_negative_writes_nothing(looks: list[tuple[Finding, int]]) -> None:
+def test_healthy_environment_writes_nothing(looks: list[tuple[CheckResult, int]]) -> None:
     found = Environment(PromotionStepStatus(state="Verified", verified_at=NOW, healthy=True, healthy_since=NOW))
     for finding, seconds in looks:
         found.look(finding, after=timedelta(seconds=seconds))
@@ -151,7 +152,7 @@ def test_what_is_not_negative_writes_nothing(looks: list[tuple[Finding, int]]) -
 @given(
     st.lists(st.tuples(st.sampled_from([GOOD, ROLLOUT, BROKEN, UNAVAILABLE, UNSEEN]), st.integers(0, 120)), max_size=40)
 )
-def test_no_sequence_of_looks_counts_time_in_which_something_was_wrong(looks: list[tuple[Finding, int]]) -> None:
+def test_no_sequence_of_looks_counts_time_in_which_something_was_wrong(looks: list[tuple[CheckResult, int]]) -> None:
     found = Environment(PromotionStepStatus(state="Verified", verified_at=NOW, healthy=True, healthy_since=NOW))
     for finding, seconds in looks:
         found.look(finding, after=timedelta(seconds=seconds))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import find_condition
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal_controller.program import ControlPlane
 from kardinal_local.plane.audit import WRITES
 from tests.agent.promotion_steps import deploy
 from tests.support.names import DEV, POLICIES, STAGING, TEAM
@@ -40,7 +40,7 @@ async def until_step(world: World, name: str, *, bundle: str = NAME, **wanted: A
 
 async def begin(
     world: World, repository: GitRepository, *, alone: bool = False, target: str = STAGING, **staging: Any
-) -> Controller:
+) -> ControlPlane:
     """Promote a Bundle until it is Verified in dev; `alone`: nothing follows."""
     await deploy(world)
     controller = await start_controller(world)
@@ -72,12 +72,14 @@ def held(obj: JsonObject) -> str | None:
     return condition["message"] if condition.get("status") == "True" else None
 
 
-def watched(controller: Controller) -> set[str]:
+def watched(controller: ControlPlane) -> set[str]:
     """Return the kinds that are watched for proofs."""
     return {informer.resource.kind for informer in controller.manager.dynamic.informers}
 
 
-async def test_what_follows_is_held_while_an_environment_is_degraded(world: World, repository: GitRepository) -> None:
+async def test_downstream_is_held_while_an_environment_is_degraded_until_healthy(
+    world: World, repository: GitRepository
+) -> None:
     await begin(world, repository, approval="pr-review")
     await until_step(world, STAGING, state="WaitingForMerge")
     await deploy(world, available=False)
@@ -95,6 +97,14 @@ async def test_what_follows_is_held_while_an_environment_is_degraded(world: Worl
     await world.wait_for(PROMOTION_STEP, f"{NAME}-{STAGING}", lambda obj: not held(obj))
     assert [len(await world.events(reason)) for reason in ("Degraded", "HealthyAgain")] == [1, 1]
 
+    # Also when what follows has landed: a status must not tell of a trouble that is over.
+    await deploy(world, available=False)
+    await until_step(world, DEV, healthy=False)
+    await merge_pull_request(world, repository, 1)
+    await until_step(world, STAGING, state="HealthChecking")
+    await deploy(world)
+    await until_step(world, DEV, healthy=True)
+
 
 async def test_the_soak_starts_anew_when_health_returns(world: World, repository: GitRepository) -> None:
     soak = gate("soak", "bundle.upstreamSoakMinutes >= 0.05", applies_to=STAGING, namespace=POLICIES)
@@ -111,19 +121,6 @@ async def test_the_soak_starts_anew_when_health_returns(world: World, repository
     healthy = datetime.fromisoformat((await until_step(world, DEV, healthy=True))["healthySince"])
     opened = await world.wait_for(POLICY_GATE, name, lambda obj: obj["status"]["ready"] is True)
     assert datetime.fromisoformat(opened["status"]["lastEvaluatedAt"]) - healthy >= timedelta(seconds=3)
-    await world.wait_for(PROMOTION_STEP, f"{NAME}-{STAGING}", lambda _: True)
-
-
-async def test_an_open_gate_lets_nothing_past_a_degraded_environment(world: World, repository: GitRepository) -> None:
-    await world.apply(GO)
-    await begin(world, repository)
-    await deploy(world, available=False)
-    await until_step(world, DEV, healthy=False)
-    await let_go(world)
-    await world.wait_for(POLICY_GATE, f"{NAME}-{STAGING}-go", lambda obj: obj["status"]["ready"] is True)
-    await world.live(timedelta(seconds=2))
-    assert await world.find(PROMOTION_STEP, f"{NAME}-{STAGING}") is None
-    await deploy(world)
     await world.wait_for(PROMOTION_STEP, f"{NAME}-{STAGING}", lambda _: True)
 
 
@@ -154,7 +151,7 @@ async def test_an_environment_that_nothing_follows_is_not_looked_at(world: World
     assert (await until_step(world, DEV))["healthy"] is True
 
 
-async def test_an_environment_is_looked_at_again_when_its_bundle_goes_further(
+async def test_an_environment_is_looked_at_again_when_its_bundle_goes_further_and_lets_nothing_past_an_open_gate(
     world: World, repository: GitRepository
 ) -> None:
     await world.apply(GO)
@@ -166,26 +163,12 @@ async def test_an_environment_is_looked_at_again_when_its_bundle_goes_further(
     await deploy(world, available=False)
     await until_step(world, DEV, healthy=False)
 
-
-async def test_what_is_unhealthy_is_looked_at_until_it_is_healthy(world: World, repository: GitRepository) -> None:
-    """Also when what follows has landed: a status must not tell of a trouble that is over."""
-    await begin(world, repository, approval="pr-review")
-    await until_step(world, STAGING, state="WaitingForMerge")
-    await deploy(world, available=False)
-    await until_step(world, DEV, healthy=False)
-    await merge_pull_request(world, repository, 1)
-    await until_step(world, STAGING, state="HealthChecking")
+    await let_go(world)
+    await world.wait_for(POLICY_GATE, f"{NAME}-{STAGING}-go", lambda obj: obj["status"]["ready"] is True)
+    await world.live(timedelta(seconds=2))
+    assert await world.find(PROMOTION_STEP, f"{NAME}-{STAGING}") is None
     await deploy(world)
-    await until_step(world, DEV, healthy=True)
-
-
-async def test_a_restart_goes_on_looking(world: World, repository: GitRepository) -> None:
-    controller = await begin(world, repository, approval="pr-review")
-    await until_step(world, STAGING, state="WaitingForMerge")
-    await world.stop(controller)
-    await deploy(world, available=False)
-    await start_controller(world)
-    await until_step(world, DEV, healthy=False)
+    await world.wait_for(PROMOTION_STEP, f"{NAME}-{STAGING}", lambda _: True)
 
 
 async def test_a_bundle_that_another_one_has_replaced_is_not_looked_at(world: World, repository: GitRepository) -> None:
@@ -197,13 +180,15 @@ async def test_a_bundle_that_another_one_has_replaced_is_not_looked_at(world: Wo
     assert (await until_step(world, DEV))["healthy"] is True
 
 
-async def test_what_is_unhealthy_is_let_go_when_another_bundle_replaces_it(
+async def test_a_restart_goes_on_looking_until_another_bundle_replaces_the_unhealthy_one(
     world: World, repository: GitRepository
 ) -> None:
     """Also that of a Bundle that has finished, which nothing else concerns any more."""
-    await begin(world, repository, approval="pr-review")
+    controller = await begin(world, repository, approval="pr-review")
     await until_step(world, STAGING, state="WaitingForMerge")
+    await world.stop(controller)
     await deploy(world, available=False)
+    await start_controller(world)
     await until_step(world, DEV, healthy=False)
     await merge_pull_request(world, repository, 1)
     await deploy(world, STAGING)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kardinal.api.image import ImageReference
 from kardinal.objects import DEPLOYMENT, JsonObject
+from kardinal.objects.image_reference import ImageReference
 from kardinal_agent.health import Verdict
 from kardinal_agent.health.workloads import judge_workload, missing_workload
 
@@ -239,7 +239,8 @@ def test_init_containers_count_and_none_may_run_the_version_before() -> None:
     pod = found["spec"]["template"]["spec"]
     pod["initContainers"] = [{"name": "migrate", "image": "ghcr.io/o/app:1.0.0"}]
     assert verdict(found).state == "progressing"
-    pod["containers"][0]["image"], pod["initContainers"][0]["image"] = "sidecar:1", NEW
+    pod["containers"][0]["image"] = "sidecar:1"
+    pod["initContainers"][0]["image"] = NEW
     assert verdict(found).state == "healthy"
 
 

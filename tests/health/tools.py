@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kardinal.api import PromotionStep
-from kardinal.api.bundle import Chart
-from kardinal.api.image import ImageReference
 from kardinal.objects import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, POD, REPLICA_SET, STATEFUL_SET, JsonObject
-from kardinal_agent.health import Adapter, Objects, Promotion, Verdict, Watched
+from kardinal.objects.image_reference import ImageReference
+from kardinal.promotion.api import PromotionStep
+from kardinal.promotion.api.bundle import Chart
+from kardinal_agent.health import Adapter, PromotionFacts, Verdict, Watched, WatchedObjects
 from kardinal_agent.health.argo_rollouts import ROLLOUT
 from kardinal_agent.health.argocd_application import APPLICATION
 from kardinal_agent.health.flagger import CANARY
@@ -39,8 +39,11 @@ __all__ = [
     "without_change",
 ]
 
-OLD, NEW = "ghcr.io/o/app:1.0.0", "ghcr.io/o/app:2.0.0"
-BEFORE, COMMIT, LATER = "a" * 40, "b" * 40, "c" * 40
+OLD = "ghcr.io/o/app:1.0.0"
+NEW = "ghcr.io/o/app:2.0.0"
+BEFORE = "a" * 40
+COMMIT = "b" * 40
+LATER = "c" * 40
 """The commit before the promotion, its own, and one on top."""
 REPOSITORY = "https://git.example.com/acme/config"
 LANDED = "2026-11-21T11:00:00Z"
@@ -129,7 +132,7 @@ def promotion_step(health: JsonObject, *, delegate: str = "none", **status: Any)
 
 def promotion(
     *images: str, commits: Iterable[str] = (COMMIT, LATER), charts: Sequence[Chart] = (), **fields: Any
-) -> Promotion:
+) -> PromotionFacts:
     """Return a promotion of `images`, whose commit is contained in `commits`."""
     containing = frozenset(commits)
     settings: JsonObject = {
@@ -139,7 +142,7 @@ def promotion(
         "path": "apps/prod",
         "contains": lambda revision: revision in containing,
     }
-    return Promotion(images=[ImageReference.parse(each) for each in images], charts=charts, **(settings | fields))
+    return PromotionFacts(images=[ImageReference.parse(each) for each in images], charts=charts, **(settings | fields))
 
 
 def deployment(image: str = NEW, *, name: str = "app", generation: int = 4, **status: Any) -> JsonObject:
@@ -175,15 +178,18 @@ def stuck_pod(image: str = NEW, *, app: str = "app") -> JsonObject:
     }
 
 
-def objects_of(*found: JsonObject) -> Objects:
+def objects_of(*found: JsonObject) -> WatchedObjects:
     """Return a view of objects."""
     kinds = {_KINDS[each["kind"]] for each in found}
-    return Objects({kind: [each for each in found if each["kind"] == kind.kind] for kind in kinds})
+    return WatchedObjects({kind: [each for each in found if each["kind"] == kind.kind] for kind in kinds})
 
 
-def looked_at(adapter: Adapter, step: PromotionStep, promoted: Promotion, found: Sequence[JsonObject]) -> Objects:
+def looked_at(
+    adapter: Adapter, step: PromotionStep, promoted: PromotionFacts, found: Sequence[JsonObject]
+) -> WatchedObjects:
     """Return the objects that an adapter asks for and no others, as the agent gives it them."""
-    wanted, chosen = list(adapter.watches(step)), list[JsonObject]()
+    wanted = list(adapter.watches(step))
+    chosen = list[JsonObject]()
     while len(chosen) < len(
         chosen := [each for each in found if any(_is_watched(each, watched) for watched in wanted)]
     ):
@@ -202,6 +208,6 @@ def _is_watched(found: JsonObject, watched: Watched) -> bool:
     )
 
 
-def judged(adapter: Adapter, step: PromotionStep, promoted: Promotion, *found: JsonObject) -> Verdict:
+def judged(adapter: Adapter, step: PromotionStep, promoted: PromotionFacts, *found: JsonObject) -> Verdict:
     """Return the verdict on what is there."""
     return adapter.judge(step, promoted, looked_at(adapter, step, promoted, found))

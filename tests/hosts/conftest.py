@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kardinal.scm import PullRequests
+from tests.git.conftest import manifests
 from tests.hosts.gitea_host import GiteaHost
 from tests.hosts.github_fixtures import github, github_pulls, moment
 from tests.hosts.github_host import GitHubHost, descriptions
@@ -24,7 +25,7 @@ HOSTS: dict[str, tuple[str | None, Callable[[Path, Any], Host]]] = {
     "github": ("descriptions", GitHubHost),
     "gitlab": (None, lambda directory, _: GitLabHost(directory)),
     "gitlab-ff": (None, lambda directory, _: FastForwardGitLabHost(directory)),
-    "gitea": ("gitea", lambda directory, server: GiteaHost(directory, new_project(server))),
+    "gitea": ("gitea", lambda directory, server: GiteaHost(directory, new_project(server, manifests()))),
 }
 """Provider -> (the fixture of the session that is its server, what makes one repository there)."""
 

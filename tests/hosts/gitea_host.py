@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from kardinal.runtime.clock import SystemClock
-from kardinal.scm import PROVIDERS, MergeMethod, Target
+from kardinal.clock import SystemClock
+from kardinal.scm import PROVIDERS, MergeMethod, RepositoryHost
 from kardinal.scm.http import HostSessions
 from tests.hosts.host import HEAD, PATIENCE, PERSON, Host
-from tests.support.gitea import GiteaProject
+from tests.support.gitea import PASSWORD, GiteaProject
 
 _VERDICTS = {"approve": "APPROVED", "reject": "REQUEST_CHANGES", "comment": "COMMENT"}
 
@@ -34,12 +34,16 @@ class GiteaHost(Host):
         self.project = project
         self.url = project.url
 
-    def target(self, sessions: HostSessions) -> Target:
+    def target(self, sessions: HostSessions) -> RepositoryHost:
         authority = self.project.server.authority
-        return Target(url=self.url, clock=SystemClock(), sessions=sessions, authority=authority)
+        return RepositoryHost(url=self.url, clock=SystemClock(), sessions=sessions, authority=authority)
 
     def secret(self) -> dict[str, str]:
         return {"token": self.project.people["bot"].token}
+
+    def start(self) -> None:
+        # The project began with the first commit.
+        self.fetch()
 
     def fetch(self) -> None:
         self._git("fetch", "--quiet", "--prune", self.url, "+refs/heads/*:refs/heads/*")
@@ -68,8 +72,37 @@ class GiteaHost(Host):
         found = self.project.api("GET", f"{self.project.path}/issues/{number}/comments", by=PERSON)
         return [comment["body"] for comment in found]
 
+    def login(self, who: str) -> str:
+        return self.project.people[who].name if who in self.project.people else who
+
+    def make_stranger(self) -> str:
+        login = f"mallory-{self.project.organization}"
+        user = {"username": login, "email": f"{login}@example.org", "password": PASSWORD, "must_change_password": False}
+        self.project.api("POST", "/admin/users", user)
+        return login
+
+    def make_team(self, name: str) -> str:
+        units = ["repo.code", "repo.pulls"]
+        team = {"name": name, "permission": "write", "includes_all_repositories": True, "units": units}
+        self.project.api("POST", f"/orgs/{self.project.organization}/teams", team)
+        return f"{self.project.organization}/{name}"
+
+    async def assigned(self, number: int) -> dict[str, list[str]]:
+        pull = self.project.api("GET", f"{self.project.path}/pulls/{number}", by=PERSON)
+        return {
+            "reviewers": [user["login"] for user in pull["requested_reviewers"] or ()],
+            "teamReviewers": [team["name"] for team in pull["requested_reviewers_teams"] or ()],
+            "assignees": [user["login"] for user in pull["assignees"] or ()],
+            "labels": [label["name"] for label in pull["labels"]],
+        }
+
+    async def told(self, number: int) -> int:
+        events = self.project.api("GET", f"{self.project.path}/issues/{number}/timeline", by=PERSON)
+        return sum(event["type"] in ("label", "assignees", "review_request") for event in events)
+
     def propose_from_fork(self, files: Mapping[str, str], *, head: str = HEAD) -> tuple[int, str]:
-        project, stranger = self.project, self.project.people["carol"]
+        project = self.project
+        stranger = self.project.people["carol"]
         project.api("POST", f"{project.path}/forks", {"name": "fork"}, by="carol")
         self.fetch()
         self.git("branch", "--force", head, "main")

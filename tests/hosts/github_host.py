@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hack.hosts.descriptions import COMMAND, locate
-from kardinal.runtime.clock import Clock, SystemClock
-from kardinal.scm import PROVIDERS, MergeMethod, Target
+from kardinal.clock import Clock, SystemClock
+from kardinal.scm import PROVIDERS, MergeMethod, RepositoryHost
 from kardinal.scm.http import HostSessions
 from tests.hosts.fakes.github import TOKEN, FakeGitHub
 from tests.hosts.fakes.github_state import Comment
@@ -39,8 +39,8 @@ class GitHubHost(Host):
         self.server.stop()
         assert not self.server.problems, "\n".join(self.server.problems)
 
-    def target(self, sessions: HostSessions) -> Target:
-        return Target(url=self.url, clock=self.clock, sessions=sessions, authority=self.server.authority)
+    def target(self, sessions: HostSessions) -> RepositoryHost:
+        return RepositoryHost(url=self.url, clock=self.clock, sessions=sessions, authority=self.server.authority)
 
     def secret(self) -> dict[str, str]:
         return self.values
@@ -59,13 +59,26 @@ class GitHubHost(Host):
 
     async def close_by_person(self, number: int) -> None:
         pull = self.project.pulls[number]
-        pull.state, pull.closed_by = "closed", PERSON
+        pull.state = "closed"
+        pull.closed_by = PERSON
 
     async def make_draft(self, number: int) -> None:
         self.project.pulls[number].draft = True
 
     async def comments(self, number: int) -> list[str]:
         return [comment.body for comment in self.project.pulls[number].comments]
+
+    async def assigned(self, number: int) -> dict[str, list[str]]:
+        pull = self.project.pulls[number]
+        return {
+            "reviewers": pull.requested_reviewers,
+            "teamReviewers": pull.requested_teams,
+            "assignees": pull.assignees,
+            "labels": pull.labels,
+        }
+
+    async def told(self, number: int) -> int:
+        return len(self.project.pulls[number].told)
 
     def propose_from_fork(self, files: Mapping[str, str], *, head: str = HEAD) -> tuple[int, str]:
         commit = self.project.git.commit("of-a-fork", files, start="main")

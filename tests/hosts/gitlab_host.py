@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from kardinal.runtime.clock import Clock, SystemClock
-from kardinal.scm import PROVIDERS, MergeMethod, Target
+from kardinal.clock import Clock, SystemClock
+from kardinal.scm import PROVIDERS, MergeMethod, RepositoryHost
 from kardinal.scm.http import HostSessions
 from tests.hosts.fakes.gitlab import PATH, TOKEN, FakeGitLab
 from tests.hosts.fakes.gitlab_state import Note
@@ -38,8 +38,8 @@ class GitLabHost(Host):
         self.server.stop()
         assert not self.server.problems, "\n".join(self.server.problems)
 
-    def target(self, sessions: HostSessions) -> Target:
-        return Target(url=self.url, clock=self.clock, sessions=sessions, authority=self.server.authority)
+    def target(self, sessions: HostSessions) -> RepositoryHost:
+        return RepositoryHost(url=self.url, clock=self.clock, sessions=sessions, authority=self.server.authority)
 
     def secret(self) -> dict[str, str]:
         return self.values
@@ -62,7 +62,8 @@ class GitLabHost(Host):
 
     async def close_by_person(self, number: int) -> None:
         request = self.project.requests[number]
-        request.state, request.closed_by = "closed", PERSON
+        request.state = "closed"
+        request.closed_by = PERSON
 
     async def make_draft(self, number: int) -> None:
         request = self.project.requests[number]
@@ -70,6 +71,18 @@ class GitLabHost(Host):
 
     async def comments(self, number: int) -> list[str]:
         return [note.body for note in self.project.requests[number].notes if not note.system]
+
+    async def assigned(self, number: int) -> dict[str, list[str]]:
+        request = self.project.requests[number]
+        names = {identifier: name for name, identifier in self.project.users.items()}
+        return {
+            "reviewers": [names[one] for one in request.reviewers],
+            "assignees": [names[one] for one in request.assignees],
+            "labels": request.labels,
+        }
+
+    async def told(self, number: int) -> int:
+        return len(self.project.requests[number].told)
 
     def propose_from_fork(self, files: Mapping[str, str], *, head: str = HEAD) -> tuple[int, str]:
         commit = self.project.git.commit("of-a-fork", files, start="main")

@@ -15,11 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from kardinal.clock import Clock, SystemClock
 from kardinal.objects.errors import KardinalError
-from kardinal.runtime.clock import Clock, SystemClock
-from kardinal.scm import BehindBase, HeadMoved, MergeMethod, NewPullRequest, Provider, PullRequests, Target
+from kardinal.scm import BehindBase, HeadMoved, MergeMethod, NewPullRequest, Provider, PullRequests, RepositoryHost
 from kardinal.scm.http import HostSessions
 from tests.git.conftest import Git, manifests
+from tests.support.repository import GitRepository
 
 __all__ = ["HEAD", "Host", "new_pull_request", "patient"]
 
@@ -96,7 +97,7 @@ class Host(ABC):
         return self.provider.connect(target)
 
     @abstractmethod
-    def target(self, sessions: HostSessions) -> Target: ...
+    def target(self, sessions: HostSessions) -> RepositoryHost: ...
 
     def secret(self) -> dict[str, str]:
         """Return the values of kardinal's Secret."""
@@ -119,10 +120,7 @@ class Host(ABC):
         return self._commit(branch, path, content)
 
     def _commit(self, branch: str, path: str, content: str) -> str:
-        tip = self.git("rev-parse", branch)
-        names = self.git("ls-tree", "-r", "--name-only", tip).splitlines()
-        files = {name: self.git("show", f"{tip}:{name}") + "\n" for name in names}
-        commit = self.git.commit({**files, path: content}, branch=branch, parent=tip)
+        commit = GitRepository(self.git.directory).commit({path: content}, branch=branch)
         self.publish(branch)
         return commit
 
@@ -172,6 +170,26 @@ class Host(ABC):
     def propose_from_fork(self, files: Mapping[str, str], *, head: str = HEAD) -> tuple[int, str]:
         """Open a pull request from the fork of a stranger; return its number and its commit."""
         raise NotImplementedError
+
+    def login(self, who: str) -> str:
+        """Return the name of a person at the host."""
+        return who
+
+    def make_team(self, name: str) -> str:
+        """Give a team access to the repository; return it with its organisation."""
+        return f"acme/{name}"
+
+    def make_stranger(self) -> str:
+        """Return the name of a user without access to the repository."""
+        return "mallory"
+
+    @abstractmethod
+    async def assigned(self, number: int) -> dict[str, list[str]]:
+        """Return who is asked for a review and assigned, and the labels, in the words of `git.pullRequest`."""
+
+    @abstractmethod
+    async def told(self, number: int) -> int:
+        """Return how often the host has told that people or labels were added."""
 
     def comment_by_person(self, number: int, text: str) -> None:
         raise NotImplementedError

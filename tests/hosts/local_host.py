@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kardinal.clock import SystemClock
 from kardinal.git import GitRunner, Repositories
-from kardinal.runtime.clock import SystemClock
-from kardinal.scm import PROVIDERS, MergeMethod, PullRequests, Target
+from kardinal.scm import PROVIDERS, MergeMethod, PullRequests, RepositoryHost
 from kardinal.scm.http import HostSessions
 from tests.hosts.host import PERSON, Host
 
@@ -27,8 +27,8 @@ class LocalHost(Host):
         await self._repositories.close()
         self._runner.close()
 
-    def target(self, sessions: HostSessions) -> Target:
-        return Target(url=self.url, clock=SystemClock(), repository=self._repositories.open(self.url))
+    def target(self, sessions: HostSessions) -> RepositoryHost:
+        return RepositoryHost(url=self.url, clock=SystemClock(), repository=self._repositories.open(self.url))
 
     def fetch(self) -> None:
         """Do nothing: `git` works on the repository itself."""
@@ -55,3 +55,10 @@ class LocalHost(Host):
 
     async def comments(self, number: int) -> list[str]:
         return list((await (await self._person()).get(number)).comments)
+
+    async def assigned(self, number: int) -> dict[str, list[str]]:
+        return {"labels": list((await (await self._person()).get(number)).labels)}
+
+    async def told(self, number: int) -> int:
+        """Return the labels that there are: nothing keeps a timeline."""
+        return len((await self.assigned(number))["labels"])

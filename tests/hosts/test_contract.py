@@ -6,7 +6,7 @@ import pytest
 
 from kardinal.git import MergeConflict
 from kardinal.scm import HeadMoved, MergeBlocked, MergeMethod, PullRequestEnded, PullRequests
-from kardinal.steps.commit_message import CommitMessage, parse_trailers
+from kardinal.tree.commit_message import CommitMessage, parse_trailers
 from tests.hosts.host import FILE, HEAD, Host, new_pull_request, patient
 
 

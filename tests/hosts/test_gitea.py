@@ -22,6 +22,7 @@ from kardinal.scm import (
     UnsupportedProvider,
     WebhookRejected,
 )
+from tests.git.conftest import manifests
 from tests.hosts.gitea_host import GiteaHost
 from tests.hosts.host import HEAD, PATIENCE, new_pull_request, patient
 from tests.support.gitea import Person, new_project, new_token
@@ -32,7 +33,7 @@ SECRET = secret_value("webhook-sécret")  # not only ASCII: people paste anythin
 
 @pytest.fixture
 async def host(gitea: RunningGitea, tmp_path: Path) -> AsyncIterator[GiteaHost]:
-    host = GiteaHost(tmp_path, new_project(gitea))
+    host = GiteaHost(tmp_path, new_project(gitea, manifests()))
     host.start()
     yield host
     await host.close()
@@ -96,7 +97,8 @@ async def test_only_an_administrator_of_the_repository_may_merge_without_a_requi
     host.require_status("main", "kardinal")
     with pytest.raises(AssertionError, match="Not all required status checks"):
         await host.merge(number, "merge")
-    path, forced = f"{host.project.path}/pulls/{number}/merge", {"Do": "merge", "force_merge": True}
+    path = f"{host.project.path}/pulls/{number}/merge"
+    forced = {"Do": "merge", "force_merge": True}
     assert host.project.ask("POST", path, forced, by="alice")[0] == 405
     alice = host.project.people["alice"].name
     host.project.api("PUT", f"{host.project.path}/collaborators/{alice}", {"permission": "admin"})

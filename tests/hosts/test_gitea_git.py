@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from hack.gitea.server import RunningGitea
+from kardinal.clock import SystemClock
 from kardinal.git import (
     AuthenticationFailed,
     BranchLocked,
-    Credentials,
+    GitCredentials,
     GitRunner,
     PushRejected,
     Repositories,
@@ -21,10 +22,9 @@ from kardinal.git import (
     TransferLimits,
     TransferStopped,
 )
-from kardinal.runtime.clock import SystemClock
 from kardinal.scm import PROVIDERS, PullRequests
 from kardinal.scm.http import HostSessions
-from tests.git.conftest import message, setting, until
+from tests.git.conftest import manifests, message, setting, until
 from tests.hosts.gitea_host import GiteaHost
 from tests.hosts.host import FILE, HEAD, PATIENCE, new_pull_request, patient
 from tests.support.gitea import new_project
@@ -35,7 +35,7 @@ MERGE_METHODS = ("merge", "squash", "rebase")
 
 @pytest.fixture
 async def host(gitea: RunningGitea, tmp_path: Path) -> AsyncIterator[GiteaHost]:
-    host = GiteaHost(tmp_path, new_project(gitea))
+    host = GiteaHost(tmp_path, new_project(gitea, manifests()))
     host.start()
     yield host
     await host.close()
@@ -56,7 +56,7 @@ async def repository(host: GiteaHost, tmp_path: Path) -> AsyncIterator[Repositor
     runner.close()
 
 
-async def credentials(host: GiteaHost) -> Credentials:
+async def credentials(host: GiteaHost) -> GitCredentials:
     async with HostSessions(clock=SystemClock()) as http:
         authenticator = PROVIDERS["gitea"].authenticate(host.secret(), host.target(http))
     assert authenticator is not None
@@ -126,9 +126,8 @@ async def test_programs_that_merge_at_once_agree_on_the_commit_that_landed(
 async def test_the_locks_of_a_killed_push_block_the_repository_and_one_that_may_end_leaves_none(
     host: GiteaHost, repository: Repository, tmp_path: Path
 ) -> None:
-    project = host.project
-    bare = project.server.directory / "data" / "gitea-repositories" / project.organization / "config.git"
-    held, runner = HeldPush(bare), GitRunner(workers=2)
+    held = HeldPush(host.project.bare)
+    runner = GitRunner(workers=2)
     for ending in (0.0, 60.0):
         limits = TransferLimits(ending=ending)
         directory = tmp_path / f"mirrors-{ending:.0f}"

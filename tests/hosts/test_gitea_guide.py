@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal.api import BUNDLE
 from kardinal.objects import SECRET, JsonObject
+from kardinal.promotion.kinds import BUNDLE
 from tests.agent.promotion_steps import deploy
 from tests.examples.test_webhook_commands import NEWEST, run
 from tests.hosts.host import PATIENCE
@@ -24,7 +24,6 @@ from tests.support.kubectl import Kubectl
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.programs import start_controller
-from tests.support.repository import sample_files
 from tests.support.secret_values import know_secret
 from tests.support.world import World
 
@@ -68,11 +67,6 @@ async def test_a_reviewed_promotion_by_the_commands_of_the_guide(
     gitea_project: GiteaProject, world: World, kubectl: Callable[[Path], Kubectl], tmp_path: Path
 ) -> None:
     project = gitea_project
-    files = [
-        {"operation": "create", "path": path, "content": base64.b64encode(content.encode()).decode()}
-        for path, content in sample_files([DEV]).items()
-    ]
-    project.api("POST", f"{project.path}/contents", {"branch": "main", "message": "Manifests", "files": files})
     project.protect("main", enable_status_check=True, status_check_contexts=["kardinal"])
 
     cluster = kubectl(world.server.kubeconfig)

@@ -3,54 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from kardinal.api import names
-from kardinal.objects import JsonObject
 from tests.agent.other_changes import answer
 from tests.agent.promotion_steps import start_agent
+from tests.hosts.projects import add_files, git_secret
 from tests.support.gitea import GiteaProject
-from tests.support.names import DEV, TEAM
+from tests.support.names import DEV
 from tests.support.objects import pipeline
-from tests.support.repository import sample_files
 from tests.support.world import World
 
 PATIENCE = 20.0
 SOON = timedelta(seconds=20)
 
 
-def secret(project: GiteaProject) -> JsonObject:
-    values = {"token": project.people["bot"].token, "ca.crt": project.server.authority}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": "git",
-            "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: project.server.url.partition("://")[2]},
-        },
-        "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
-    }
-
-
-def commit(project: GiteaProject, files: dict[str, str], *, by: str, **where: str) -> None:
-    content = [
-        {"operation": "create", "path": path, "content": base64.b64encode(text.encode()).decode()}
-        for path, text in files.items()
-    ]
-    body = {"message": "Change", "files": content, **where}
-    project.api("POST", f"{project.path}/contents", body, by=by)
-
-
 def propose(project: GiteaProject, files: dict[str, str], head: str) -> int:
     """Open a pull request of a person; the host may not know its branch at once."""
-    commit(project, files, by="alice", branch="main", new_branch=head)
+    add_files(project, files, by="alice", new_branch=head)
     body = {"title": "Mine", "head": head, "base": "main"}
     return int(patiently(project, "POST", f"{project.path}/pulls", body)["number"])
 
@@ -80,15 +53,15 @@ async def test_an_unrelated_pull_request_can_be_merged_and_one_that_a_gate_holds
     gitea_project: GiteaProject, world: World
 ) -> None:
     project = gitea_project
-    commit(project, sample_files([DEV]), by="", branch="main")
     project.protect("main", enable_status_check=True, status_check_contexts=["kardinal"])
     unrelated = propose(project, {"notes.txt": "words\n"}, "words")
     reaching = propose(project, {f"environments/{DEV}/more.yaml": "x: 1\n"}, "more")
-    merge, method = f"{project.path}/pulls/{unrelated}/merge", {"Do": "merge"}
+    merge = f"{project.path}/pulls/{unrelated}/merge"
+    method = {"Do": "merge"}
     await start_agent(world)
     asking = pipeline(project.url, provider="gitea", environments=[DEV])
     asking["spec"]["git"] |= {"secretRef": {"name": "git"}, "statusOnOthers": True}
-    await world.apply(secret(project), asking)
+    await world.apply(git_secret(project), asking)
     await answer(world, **{DEV.replace("-", "_"): "held by a freeze of my-app"})
     # A status of a commit that Gitea does not know yet is tried again within minutes.
     for _ in range(5):

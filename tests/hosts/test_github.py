@@ -279,7 +279,7 @@ async def test_a_branch_with_a_merge_queue_is_entered_once_and_never_passed_by(
     assert (merged.state, merged.merge_commit) == ("merged", github.tip("main"))
 
 
-async def test_what_the_queue_refuses_is_told(github: GitHubHost, github_pulls: PullRequests) -> None:
+async def test_refusal_of_the_merge_queue_is_reported(github: GitHubHost, github_pulls: PullRequests) -> None:
     await github_pulls.open(new_pull_request())
     github.project.queues.add("main")
     github.require_status("main", "kardinal")

@@ -80,13 +80,27 @@ async def test_access_is_what_was_granted_to_the_app(app: App, as_app: PullReque
     assert (access.read, access.push) == (True, False)
 
 
+async def test_an_app_may_ask_teams_only_if_it_knows_the_members_of_the_organisation(
+    app: App, as_app: PullRequests
+) -> None:
+    access = await as_app.access(("pull-requests", "teams"))
+    assert access.lacks == ("Pull requests: read and write, and of the organisation Members: read",)
+    assert (await as_app.access(("pull-requests", "statuses"))).lacks == ()
+
+
+async def test_an_app_with_the_permissions_of_the_guide_may_ask_teams(app: App, as_app: PullRequests) -> None:
+    app.permissions["members"] = "read"
+    assert (await as_app.access(("pull-requests", "statuses", "teams"))).lacks == ()
+
+
 async def test_the_comment_of_another_app_with_our_marker_is_left_alone(
     github: GitHubHost, as_app: PullRequests
 ) -> None:
     await as_app.open(new_pull_request())
     github.comment_by_person(1, "not yours\n\n<!-- kardinal:progress -->")
     foreign = github.project.pulls[1].comments[0]
-    foreign.login, foreign.app = "other[bot]", 1
+    foreign.login = "other[bot]"
+    foreign.app = 1
     await as_app.comment(1, "all gates are open", marker="progress")
     assert (await github.comments(1))[0].startswith("not yours")
     assert len(await github.comments(1)) == 2
@@ -191,7 +205,7 @@ async def test_git_gets_the_token_as_a_password(github: GitHubHost, app: App, tm
     ],
     ids=["not installed", "key refused", "repository not selected", "suspended"],
 )
-async def test_what_keeps_an_app_out_is_said(
+async def test_refused_app_says_why(
     github: GitHubHost, as_app: PullRequests, app_key: rsa.RSAPrivateKey, fault: Fault, says: str
 ) -> None:
     github.server.faults.append(fault)

@@ -27,7 +27,9 @@ from tests.hosts.github_host import GitHubHost
 from tests.hosts.host import FILE, HEAD, new_pull_request
 from tests.support.clock import VirtualClock
 
-PULLS, MERGE, ONE = r"/pulls$", r"/pulls/1/merge$", r"/pulls/1$"
+PULLS = r"/pulls$"
+MERGE = r"/pulls/1/merge$"
+ONE = r"/pulls/1$"
 FORBIDDEN = {"message": "Resource not accessible by personal access token"}
 SECONDARY = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}
 

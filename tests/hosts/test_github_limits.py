@@ -26,7 +26,7 @@ from tests.support.repository import sample_files
 from tests.support.world import World
 
 TOO_QUICKLY = "was submitted too quickly"
-LIMITED = {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded for user ID 1."}]}
+LIMITED = {"errors": [{"type": "RATE_LIMITED", "message": "Wait a while."}]}
 
 
 async def test_a_quota_of_graphql_that_is_used_up_leaves_the_others_to_rest(
@@ -76,7 +76,7 @@ async def test_a_limit_in_an_answer_of_success_is_waited_for_until_its_reset(
 
 
 @pytest.mark.parametrize("status", [403, 422])
-async def test_what_comes_too_quickly_is_waited_for_by_all_who_ask(
+async def test_secondary_rate_limit_delays_every_request(
     github: GitHubHost, github_pulls: PullRequests, moment: VirtualClock, status: int
 ) -> None:
     body = {

@@ -37,7 +37,8 @@ from tests.hosts.host import FILE, HEAD, new_pull_request
 from tests.support.clock import VirtualClock
 from tests.support.secret_values import secret_value
 
-MERGE, REQUESTS = r"/merge_requests/1/merge$", r"/merge_requests$"
+MERGE = r"/merge_requests/1/merge$"
+REQUESTS = r"/merge_requests$"
 
 
 @pytest.fixture
@@ -216,7 +217,7 @@ async def test_a_merge_train_is_not_passed_by(gitlab: GitLabHost, requests: Pull
     assert (await requests.merge(1, by="kardinal")).state == "merged"
 
 
-async def test_what_holds_a_merge_is_said(gitlab: GitLabHost, requests: PullRequests) -> None:
+async def test_blocked_merge_says_why(gitlab: GitLabHost, requests: PullRequests) -> None:
     await requests.open(new_pull_request())
     gitlab.require_status("main", "kardinal")
     with pytest.raises(MergeBlocked, match="ci_must_pass") as blocked:
@@ -251,7 +252,7 @@ async def test_a_branch_behind_its_base_is_rebased_by_the_host(linear: FastForwa
     assert (linear.content("main"), linear.content("main", "README.md")) == ("v2", "others went on")
 
 
-async def test_what_a_person_adds_while_the_host_rebases_is_not_merged(linear: FastForwardGitLabHost) -> None:
+async def test_commit_added_during_a_rebase_is_not_merged(linear: FastForwardGitLabHost) -> None:
     requests = await linear.connect()
     opened = await requests.open(new_pull_request())
     before = linear.add_commit("main", "README.md", "others went on\n")
@@ -353,6 +354,11 @@ def test_a_delivery_with_the_token_or_a_signature_says_what_it_is_about() -> Non
     push = {"object_kind": "push", "ref": "refs/heads/main", "after": "b" * 40, "project": {}}
     delivery = parse({"X-Gitlab-Token": TOKEN.decode()}, json.dumps(push).encode(), TOKEN)
     assert (delivery.number, delivery.branch, delivery.commit) == (None, "main", "b" * 40)
+    for status, checked in (("running", ()), ("failed", ("d" * 40, HEAD))):
+        attributes = {"ref": HEAD, "sha": "d" * 40, "status": status}
+        ended = {"object_kind": "pipeline", "object_attributes": attributes}
+        delivery = parse({"X-Gitlab-Token": TOKEN.decode()}, json.dumps(ended).encode(), TOKEN)
+        assert (delivery.branch, delivery.checked) == ("", checked)
     note = {"object_kind": "note", "merge_request": {"iid": 8, "source_branch": HEAD}, "object_attributes": {"id": 1}}
     assert parse({"X-Gitlab-Token": TOKEN.decode()}, json.dumps(note).encode(), TOKEN).number == 8
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import names
 from kardinal.objects import JsonObject
+from kardinal.objects.secret_purposes import ANNOTATION_HOSTS, CREDENTIALS_GIT, LABEL_CREDENTIALS
 from tests.agent.other_changes import answer
 from tests.agent.promotion_steps import start_agent
 from tests.hosts.gitlab_host import GitLabHost
@@ -40,8 +40,8 @@ def secret(host: GitLabHost) -> JsonObject:
         "metadata": {
             "name": "git",
             "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: host.server.url.partition("://")[2]},
+            "labels": {LABEL_CREDENTIALS: CREDENTIALS_GIT},
+            "annotations": {ANNOTATION_HOSTS: host.server.url.partition("://")[2]},
         },
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
     }
@@ -51,7 +51,8 @@ def secret(host: GitLabHost) -> JsonObject:
 async def test_statuses_let_an_unrelated_request_through_and_hold_the_other_until_the_gates_open(
     gitlab: GitLabHost, world: World
 ) -> None:
-    project, git = gitlab.project, gitlab.project.git
+    project = gitlab.project
+    git = gitlab.project.git
     git.commit("main", sample_files([DEV]))
     project.required_statuses = {"kardinal"}
     requests = {}

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import names
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import format_time
+from kardinal.objects.secret_purposes import ANNOTATION_HOSTS, CREDENTIALS_GIT, LABEL_CREDENTIALS
 from tests.agent.other_changes import answer, patched
 from tests.agent.promotion_steps import (
     close_gate,
@@ -39,8 +39,8 @@ def secret(github: GitHubHost) -> JsonObject:
         "metadata": {
             "name": "git",
             "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: github.server.url.partition("://")[2]},
+            "labels": {LABEL_CREDENTIALS: CREDENTIALS_GIT},
+            "annotations": {ANNOTATION_HOSTS: github.server.url.partition("://")[2]},
         },
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
     }
@@ -74,7 +74,8 @@ async def test_a_queued_proposal_is_told_what_its_gates_say_and_a_foreign_one_wh
     step["spec"]["git"] |= {"secretRef": {"name": "git"}, "branch": "main"}
     await create(world, step)
     status = await reached(world, "WaitingForMerge")
-    number, tip = status["pullRequest"]["number"], git.head("main")
+    number = status["pullRequest"]["number"]
+    tip = git.head("main")
     await answer(world, **{DEV.replace("-", "_"): "gate soak: it decides about Bundles"})
 
     merged = {FILE: (git.read(status["pullRequest"]["branch"], FILE) or "") + "# merged\n"}

@@ -12,14 +12,18 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import PROMOTION_STEP, names
 from kardinal.objects import JsonObject
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import PROMOTION_STEP
 from tests.agent.promotion_steps import (
     BUNDLE_NAME,
+    close_gate,
     create,
     deploy,
     is_held,
+    open_gate,
     promotion_step,
+    put_gate,
     reached,
     start_agent,
     state,
@@ -27,45 +31,24 @@ from tests.agent.promotion_steps import (
 )
 from tests.hosts.gitea_host import GiteaHost, merge_by_person
 from tests.hosts.host import PATIENCE
+from tests.hosts.projects import git_secret
 from tests.support.gitea import GiteaProject
 from tests.support.names import DEV, TEAM
-from tests.support.repository import sample_files
 from tests.support.world import World
 
 BRANCH = names.branch_name(TEAM, BUNDLE_NAME, DEV)
 OVERLAY = f"environments/{DEV}/kustomization.yaml"
 
 
-def secret(project: GiteaProject) -> JsonObject:
-    values = {"token": project.people["bot"].token, "ca.crt": project.server.authority}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": "gitea",
-            "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: project.server.url.partition("://")[2]},
-        },
-        "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
-    }
-
-
 def hosted(project: GiteaProject, **spec: Any) -> JsonObject:
     made = promotion_step(project.url, provider="gitea", **spec)
-    made["spec"]["git"]["secretRef"] = {"name": "gitea"}
+    made["spec"]["git"]["secretRef"] = {"name": "git"}
     return made
 
 
 @pytest.fixture
 def project(gitea_project: GiteaProject) -> GiteaProject:
     """Return a repository with manifests, whose branch `main` needs the status `kardinal`."""
-    files = [
-        {"operation": "create", "path": path, "content": base64.b64encode(content.encode()).decode()}
-        for path, content in sample_files([DEV]).items()
-    ]
-    body = {"branch": "main", "message": "Manifests", "files": files}
-    gitea_project.api("POST", f"{gitea_project.path}/contents", body)
     gitea_project.protect("main", enable_status_check=True, status_check_contexts=["kardinal"])
     return gitea_project
 
@@ -74,7 +57,7 @@ async def waiting(world: World, project: GiteaProject) -> int:
     """Have a promotion wait for a person; returns the number of its pull request."""
     await start_agent(world)
     await deploy(world)
-    await world.apply(secret(project))
+    await world.apply(git_secret(project))
     await create(world, hosted(project, approval="pr-review"))
     status = await reached(world, "WaitingForMerge")
     await world.settle()
@@ -101,7 +84,7 @@ async def test_a_title_that_a_reviewer_made_a_draft_stays_and_nothing_is_merged(
     project.protect("main", enable_push=True, **checks)
     await start_agent(world)
     await deploy(world)
-    await world.apply(secret(project))
+    await world.apply(git_secret(project))
     await create(world, hosted(project, approval="auto", pr=True))
     status = await reached(world, "WaitingForMerge")
     path = f"{project.path}/pulls/{status['pullRequest']['number']}"
@@ -136,6 +119,38 @@ async def test_a_title_that_a_reviewer_made_a_draft_stays_and_nothing_is_merged(
     await reached(world, "Verified")
 
 
+async def test_the_auto_merge_of_a_person_waits_for_a_gate_where_the_status_is_required(
+    world: World, project: GiteaProject, tmp_path: Path
+) -> None:
+    gate = f"{BUNDLE_NAME}-{DEV}-soak"
+    await start_agent(world)
+    await deploy(world)
+    await world.apply(git_secret(project))
+    await put_gate(world, gate)
+    await open_gate(world, gate)
+    await create(world, hosted(project, approval="pr-review", requiredGates=[gate]))
+    number = (await reached(world, "WaitingForMerge"))["pullRequest"]["number"]
+    await world.settle()
+    await close_gate(world, gate)
+    await world.settle()
+    path = f"{project.path}/pulls/{number}"
+    scheduled = {"Do": "merge", "merge_when_checks_succeed": True}
+    async with asyncio.timeout(PATIENCE):
+        while (asked := project.ask("POST", f"{path}/merge", scheduled, by="alice"))[0] != 201:
+            assert "try again later" in asked[1]["message"], asked
+            await asyncio.sleep(0.05)
+    await wake(world)
+    assert project.api("GET", path)["state"] == "open"
+    await open_gate(world, gate)
+    await world.settle()
+    async with asyncio.timeout(PATIENCE):
+        while not project.api("GET", path)["merged"]:
+            await asyncio.sleep(0.05)
+    await wake(world)
+    status = await reached(world, "Verified")
+    assert "MergedOutOfBand" not in [one["type"] for one in status["conditions"]]
+
+
 async def test_an_archived_repository_is_said_so_and_the_promotion_goes_on_once_it_is_not(
     world: World, project: GiteaProject
 ) -> None:
@@ -143,7 +158,7 @@ async def test_an_archived_repository_is_said_so_and_the_promotion_goes_on_once_
     project.api("PATCH", project.path, {"archived": True})
     await start_agent(world)
     await deploy(world)
-    await world.apply(secret(project))
+    await world.apply(git_secret(project))
     await create(world, hosted(project, approval="pr-review"))
     await world.until(lambda: is_held(world))
     assert "is archived at its host" in (await state(world))["message"]
@@ -185,7 +200,7 @@ async def test_a_token_that_is_taken_back_while_it_waits_holds_the_promotion(
     assert project.people["bot"].token not in str(shown)
 
 
-async def test_what_a_person_pushes_over_the_proposal_stays_and_is_what_lands(
+async def test_commit_pushed_over_the_proposal_is_the_one_that_lands(
     world: World, project: GiteaProject, tmp_path: Path
 ) -> None:
     number = await waiting(world, project)

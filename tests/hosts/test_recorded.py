@@ -28,8 +28,9 @@ from kardinal.scm.errors import (
 )
 from kardinal.scm.gitea_answers import ANSWERS
 from kardinal.scm.gitea_values import ApiPullRequest
-from kardinal.scm.http import Answer, Outcome, decide
+from kardinal.scm.http import HostAnswer, Outcome, decide
 from kardinal.scm.values import parsed
+from tests.git.conftest import manifests
 from tests.hosts.gitea_host import GiteaHost
 from tests.hosts.host import HEAD, PATIENCE
 from tests.support.gitea import BOT_SCOPES, new_project
@@ -70,7 +71,8 @@ async def ready(host: GiteaHost, body: object) -> tuple[int, Any]:
 
 async def merge(host: GiteaHost, number: int = 1, *, by: str = "bot", **options: object) -> tuple[int, Any]:
     """Merge, once the host has compared the branches."""
-    path, body = f"{pulls_path(host)}/{number}/merge", {"Do": "merge", **options}
+    path = f"{pulls_path(host)}/{number}/merge"
+    body = {"Do": "merge", **options}
     async with asyncio.timeout(PATIENCE):
         while True:
             status, answer = host.project.ask("POST", path, body, by=by)
@@ -196,8 +198,9 @@ def recorded() -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_a_recorded_answer_means_what_it_meant(name: str) -> None:
-    situation, entry = SITUATIONS[name], recorded()[name]
-    answer = Answer(entry["status"], {}, json.dumps(entry["answer"]).encode())
+    situation = SITUATIONS[name]
+    entry = recorded()[name]
+    answer = HostAnswer(entry["status"], {}, json.dumps(entry["answer"]).encode())
     rule = decide(ANSWERS, situation.operation, answer, age=situation.age)
     assert (rule.outcome, rule.error) == (situation.outcome, situation.error)
 
@@ -220,7 +223,7 @@ def test_the_guide_names_the_version_and_the_scopes_that_are_tried() -> None:
 async def test_the_real_one_still_answers_as_recorded(
     gitea: RunningGitea, tmp_path: Path, name: str, pytestconfig: pytest.Config
 ) -> None:
-    host = GiteaHost(tmp_path, new_project(gitea))
+    host = GiteaHost(tmp_path, new_project(gitea, manifests()))
     host.start()
     try:
         status, answer = await SITUATIONS[name].ask(host)

@@ -113,7 +113,7 @@ def test_two_builders_at_once_build_once(environment: dict[str, str]) -> None:
     assert builds(environment) == MODULES
 
 
-def test_what_was_built_serves_without_a_compiler(environment: dict[str, str]) -> None:
+def test_built_assets_need_no_compiler(environment: dict[str, str]) -> None:
     built = make_assets(environment)
     (Path(environment["PATH"]) / "go").unlink()
     found = _located(environment)

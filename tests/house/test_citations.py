@@ -64,7 +64,7 @@ def findings(tree: Path, text: str, *, name: str = "package/module.py") -> list[
         "P256, HTTP 500",
     ],
 )
-def test_what_exists_may_be_cited(tree: Path, text: str) -> None:
+def test_existing_headings_may_be_cited(tree: Path, text: str) -> None:
     assert findings(tree, f'"""Say something.\n\n{text}\n"""\n') == []
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.runtime.clock import Clock
+from kardinal.clock import Clock
 from tests.support.clock import VirtualClock
 
 

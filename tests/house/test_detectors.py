@@ -13,9 +13,10 @@ import pytest
 from blockbuster import BlockingError
 
 import kardinal
-from kardinal.api.repository_url import RepositoryURL
-from kardinal.git import BlockingCallOnLoop, GitRunner
+from kardinal.git import GitRunner
 from kardinal.git.local import LocalBackend
+from kardinal.processes.threads import BlockingCallOnLoop
+from kardinal.tree.repository_url import RepositoryURL
 from tests.support.repository import GitRepository
 
 LEAKING_TESTS = """
@@ -142,7 +143,7 @@ async def test_no_other_module_of_the_local_plane_may_block() -> None:
 async def test_functions_of_the_git_runner_raise_where_an_event_loop_runs(repository: GitRepository) -> None:
     runner = GitRunner(workers=1)
     backend = LocalBackend(RepositoryURL.parse(repository.url, allow_local=True), str(repository.path), runner=runner)
-    with pytest.raises(BlockingCallOnLoop, match="run it through GitRunner"):
+    with pytest.raises(BlockingCallOnLoop, match="run it on a thread"):
         backend.open()
     (await runner.run(backend.open)).free()
     runner.close()

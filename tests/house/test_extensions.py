@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from kardinal.extensions import ExtensionError, load_extensions
+from kardinal.promotion.api.health_adapters import BUILTIN_ADAPTERS, RESOURCE
+
+ROOT = Path(__file__).parents[2]
 
 MODULE = """
-from kardinal.steps.declaration import StepDeclaration
+from kardinal.promotion.steps.declaration import StepDeclaration
 NOTIFY = StepDeclaration(name="notify", effect=object)
 """
 
@@ -64,3 +69,18 @@ def test_a_package_that_cannot_be_used_keeps_the_program_from_starting(
     with pytest.raises(ExtensionError, match=says) as caught:
         load_extensions()
     assert "in package acme-extension" in str(caught.value)
+
+
+def test_a_health_adapter_is_spelled_in_its_declaration_alone() -> None:
+    names = set(BUILTIN_ADAPTERS) - {RESOURCE.name}
+    # Few modules are parsed: in the others no such text stands.
+    spelled = re.compile("|".join(map(re.escape, names)), re.IGNORECASE)
+    found = {
+        str(path.relative_to(ROOT))
+        for package in ("kardinal", "kardinal_agent", "kardinal_controller")
+        for path in (ROOT / package).rglob("*.py")
+        if spelled.search(source := path.read_text())
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and node.value in names
+    }
+    assert found == {"kardinal/promotion/api/health_adapters.py"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,23 +19,21 @@ READERS = {
     "kardinal/kube/bounds.py": "counts size, nesting and values before it decodes",
     "kardinal/kube/embedded.py": "is the count of a kubeconfig, before `contexts` loads it",
     "kardinal/git/stored.py": "asks for the size of an object before it is read",
-    "kardinal/steps/yaml_text.py": "counts the events of a document before it is composed",
-    "kardinal/steps/kustomize/manifests.py": "counts the events of a document before it is composed",
+    "kardinal/edits/yaml/yaml_text.py": "counts the events of a document before it is composed",
+    "kardinal/edits/kustomize/manifests.py": "counts the events of a document before it is composed",
     "kardinal_controller/http/credentials.py": "counts the events of a document before it is composed",
 }
 """The modules in which bytes of others are read and decoded, once they are counted."""
 
 OWN = {
-    "kardinal/git/confined.py": "an argument of the process that started it",
-    "kardinal/git/isolation.py": "one line of a child of ours",
-    "kardinal/git/worker.py": "the request of the process that started it",
-    "kardinal/git/worker_program.py": "lines of a child of ours, of 64 KiB at most",
+    "kardinal/processes/confined.py": "an argument of the process that started it",
+    "kardinal/processes/isolation.py": "one line of a child of ours",
     "kardinal/kube/contexts.py": "the kubeconfig of the person who runs the command, or one that is counted",
-    "kardinal/policy/attestation.py": "an annotation, which an API server bounds",
-    "kardinal/steps/branch_layout.py": "a record whose size is looked at before",
-    "kardinal/steps/chart_lock.py": "a file that `document_text` has composed before, without aliases",
-    "kardinal/steps/document_text.py": "text that `yaml_text` has composed before",
-    "kardinal/steps/yaml_scalar.py": "one scalar that was written here",
+    "kardinal/promotion/policy/attestation.py": "an annotation, which an API server bounds",
+    "kardinal/promotion/steps/branch_layout.py": "a record whose size is looked at before",
+    "kardinal/edits/helm/chart_lock.py": "a file that `document_text` has composed before, without aliases",
+    "kardinal/edits/yaml/document_text.py": "text that `yaml_text` has composed before",
+    "kardinal/edits/yaml/yaml_scalar.py": "one scalar that was written here",
     "kardinal_local/": "the programs and files of one workstation; its API server has bounds of its own",
 }
 """Modules that decode what is not of others, or is bounded before it gets there."""
@@ -87,7 +86,8 @@ def _reads_raw(node: ast.expr) -> bool:
 
 
 def _is_raw(function: ast.Attribute) -> bool:
-    of, method = _name(function.value), function.attr
+    of = _name(function.value)
+    method = function.attr
     return (
         method in DECODERS.get(of, ())
         or (of in ("odb", "_odb") and method in OBJECTS)
@@ -103,6 +103,7 @@ def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+@cache
 def found() -> dict[str, list[str]]:
     """Return the raw reads of each module that has some."""
     modules = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
@@ -118,6 +119,26 @@ def test_bytes_of_others_are_read_by_bounded_readers_alone() -> None:
     known = [*READERS, *OWN]
     outside = {module: lines for module, lines in found().items() if not any(covers(entry, module) for entry in known)}
     assert outside == {}, "read them with kardinal.bounded, or say here why they are bounded"
+
+
+def test_values_of_yaml_are_made_by_the_bounded_loader() -> None:
+    """A number of 256 KiB holds the interpreter for half a minute, and a wrong one raises any error of Python."""
+    unbounded = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for package in PACKAGES[:3]
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "yaml." in (source := path.read_text())
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and _makes_values(node)
+    ]
+    assert unbounded == [], "load it with kardinal.bounded.loader.BoundedLoader"
+
+
+def _makes_values(call: ast.Call) -> bool:
+    function = ast.unparse(call.func)
+    loaders = [ast.unparse(keyword.value) for keyword in call.keywords if keyword.arg == "Loader"]
+    loaded = function in ("yaml.load", "yaml.load_all") and any(loader.endswith("SafeLoader") for loader in loaders)
+    return loaded or function in ("yaml.CSafeLoader", "yaml.SafeLoader", "yaml.safe_load", "yaml.safe_load_all")
 
 
 def test_no_entry_is_left_over() -> None:

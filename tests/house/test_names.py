@@ -34,7 +34,8 @@ def test_on_local_planes_all_runs_use_the_same_names() -> None:
 
 
 def test_on_a_real_server_every_run_has_names_of_its_own() -> None:
-    first, second = names("--target=assets"), names("--target=assets")
+    first = names("--target=assets")
+    second = names("--target=assets")
     assert len({name.rpartition("-")[2] for name in first}) == 1
     assert not set(first) & set(second)
 

@@ -7,9 +7,9 @@ from contextlib import closing
 import orjson
 import pytest
 
-from kardinal.api import BUNDLE
 from kardinal.kube import PatchType
 from kardinal.objects import CONFIG_MAP, DEPLOYMENT, NAMESPACE
+from kardinal.promotion.kinds import BUNDLE
 from tests.support.administrator import Administrator
 from tests.support.names import POLICIES, TEAM, of_run
 from tests.support.objects import bundle, namespace

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-NAMED = re.compile(r"`((?:\w+/)?test_\w+\.py)::(test_\w+)`")
+NAMED = re.compile(r"`((?:\w+/)*test_\w+\.py)::(test_\w+)`")
 
 
 def test_each_attack_of_the_page_is_a_test() -> None:

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.cli.states import STATES
+from kardinal.promotion.views.states import STATES
 
 ROOT = Path(__file__).parents[2]
 
 REACHED = {
-    ("Bundle", "Available"): "bundles/test_refused.py::test_a_bundle_waits_for_its_pipeline_and_starts_when_it_appears",
+    (
+        "Bundle",
+        "Available",
+    ): "bundles/test_refused.py::test_a_bundle_waits_for_its_pipeline_and_starts_when_that_is_there_and_correct",
     ("Bundle", "Promoting"): "bundles/test_bundles.py::test_a_bundle_gets_a_graph_and_its_status_follows_the_steps",
     ("Bundle", "Verified"): "bundles/test_story.py::test_a_promotion_is_told_on_its_bundle_and_nothing_twice",
     ("Bundle", "Failed"): "bundles/test_outdated.py::"
@@ -22,7 +25,7 @@ REACHED = {
     "test_a_denied_skip_names_environment_and_gate_and_creates_nothing",
     ("PromotionStep", "Pending"): "agent/test_auto.py::test_a_promotion_waits_for_every_upstream_environment",
     ("PromotionStep", "Promoting"): "agent/test_attempts.py::"
-    "test_what_was_decided_about_an_earlier_attempt_says_nothing_about_this_one",
+    "test_decision_on_an_earlier_attempt_does_not_bind_the_next",
     ("PromotionStep", "WaitingForMerge"): "agent/test_reviewed.py::test_closed_without_a_merge_ends_the_promotion",
     ("PromotionStep", "HealthChecking"): "agent/test_auto.py::test_kubectl_can_wait_for_the_condition_ready",
     ("PromotionStep", "Verified"): "agent/test_missing.py::test_a_branch_that_is_made_later_is_promoted_to",
@@ -33,7 +36,10 @@ REACHED = {
     ("Environment", "Superseded"): "cli/test_states_shown.py::test_a_bundle_that_is_superseded_has_not_failed_anywhere",
     ("Environment", "NotTargeted"): "cli/test_states_shown.py::test_environments_that_are_left_out_are_shown_as_such",
     ("Environment", "NotReached"): "cli/test_states_shown.py::test_a_bundle_that_is_superseded_has_not_failed_anywhere",
-    ("Health", "Degraded"): "health/test_verified.py::test_what_follows_is_held_while_an_environment_is_degraded",
+    (
+        "Health",
+        "Degraded",
+    ): "health/test_verified.py::test_downstream_is_held_while_an_environment_is_degraded_until_healthy",
     ("Health", "CannotBeSeen"): "health/test_verified_elsewhere.py::"
     "test_a_cluster_that_is_gone_holds_what_follows_and_pauses_the_soak",
     ("Gate", "PENDING"): "cli/test_states_shown.py::test_gates_and_environments_are_shown_as_they_are",

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from kardinal.api import PIPELINE
 from kardinal.git import GitRunner
 from kardinal.kube import Client, NotFound
 from kardinal.objects import CONFIG_MAP, Key
+from kardinal.promotion.kinds import PIPELINE
 from kardinal.runtime import Manager, Result, Watch
 from tests.support import settle
 from tests.support.names import TEAM

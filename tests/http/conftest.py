@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 import aiohttp
 import pytest
 
-from kardinal.api import PIPELINE, PROMOTION_STEP
+from kardinal.clock import Clock
 from kardinal.extensions import webhook_parsers
 from kardinal.git import GitRunner
 from kardinal.kube import Client
 from kardinal.objects import SECRET
-from kardinal.runtime import Clock, Manager
+from kardinal.promotion.kinds import PIPELINE, PROMOTION_STEP
+from kardinal.runtime import Manager
 from kardinal_controller.attestations import Attestations
-from kardinal_controller.http import ApiServer, HostSecrets, HostWebhooks, Wakes
+from kardinal_controller.http import Bodies, BundlePosts, HostSecrets, HostWebhooks, HttpServer, Wakes
 from tests.support.identities import SYSTEM_NAMESPACE
 from tests.support.objects import pipeline
 from tests.support.registry import EXTENSIONS
@@ -30,7 +31,7 @@ REPOSITORY = "https://git.example.com/acme/gitops.git"
 @dataclass(eq=False)
 class Program:
     manager: Manager
-    api: ApiServer
+    api: HttpServer
     secrets: HostSecrets
     runner: GitRunner = field(default_factory=lambda: GitRunner(workers=1))
 
@@ -48,21 +49,22 @@ async def start_api(world: World, *, clock: Clock | None = None) -> Program:
     def build(client: Client) -> Program:
         manager = Manager(client, clock=world.clock, name="api")
         attestations = Attestations(client, namespace=SYSTEM_NAMESPACE)
-        pipelines, own = manager.informer(PIPELINE), clock or world.clock
+        pipelines = manager.informer(PIPELINE)
+        own = clock or world.clock
         wakes = Wakes(client, manager.informer(PROMOTION_STEP), clock=own)
         parsers = webhook_parsers(EXTENSIONS)
         secrets = HostSecrets(client, clock=own)
-        hosts = HostWebhooks(secrets, pipelines, wakes=wakes, parsers=parsers, clock=own)
-        server = ApiServer(
+        bodies = Bodies()
+        hosts = HostWebhooks(secrets, pipelines, wakes=wakes, parsers=parsers, clock=own, bodies=bodies)
+        posts = BundlePosts(
             client,
             pipelines,
             clock=own,
-            address="127.0.0.1:0",
-            per_address=0,
             recorder=manager.recorder,
             attestations=attestations,
-            hosts=hosts,
+            bodies=bodies,
         )
+        server = HttpServer((*posts.groups(), hosts.group()), address="127.0.0.1:0", per_address=0)
         manager.add(attestations)
         manager.add(server)
         return Program(manager, server, secrets)

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kardinal.api import BUNDLE
+from kardinal.promotion.kinds import BUNDLE
 from tests.support.clock import VirtualClock
 from tests.support.names import DEV, POLICIES, PROD, TEAM, of_run
 from tests.support.webhook import Ci

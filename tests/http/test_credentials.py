@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal_controller.http.credentials import Credentials, read_credentials
+from kardinal_controller.http.credentials import WebhookCredentials, read_credentials
 from tests.support.webhook import token_entry
 
 NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
 
 
-def read(**data: str) -> Credentials:
+def read(**data: str) -> WebhookCredentials:
     encoded = {name.replace("_", "."): base64.b64encode(text.encode()).decode() for name, text in data.items()}
     return read_credentials({"metadata": {"namespace": "team", "name": "kardinal-webhook"}, "data": encoded})
 
 
-def entries(*items: dict[str, Any]) -> Credentials:
+def entries(*items: dict[str, Any]) -> WebhookCredentials:
     return read(tokens_yaml=yaml.safe_dump(list(items)))
 
 
@@ -29,7 +29,8 @@ def test_a_secret_holds_one_token_for_everything_but_skips_and_any_number_with_a
     listed = token_entry("release", token="b", key="kb", pipelines=["shop-*"], types=["image"], maySkip=["qa-*"])
     found = read(token="a", hmacKey="ka", tokens_yaml=yaml.safe_dump([listed]))
     assert found.faults == ()
-    old, new = found.holder(b"a", NOW), found.holder(b"b", NOW)
+    old = found.holder(b"a", NOW)
+    new = found.holder(b"b", NOW)
     assert old is not None
     assert (old.name, old.hmac_key, old.may_post_to("any"), old.skippable(("qa-1",))) == ("", b"ka", True, ())
     assert new is not None

@@ -14,10 +14,11 @@ import aiohttp
 import orjson
 import pytest
 
-from kardinal.api import PROMOTION_STEP
-from kardinal.api.names import ANNOTATION_WOKEN, CREDENTIALS_WEBHOOK, LABEL_CREDENTIALS
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
+from kardinal.objects.secret_purposes import CREDENTIALS_WEBHOOK, LABEL_CREDENTIALS
+from kardinal.promotion.api.names import ANNOTATION_WOKEN
+from kardinal.promotion.kinds import PROMOTION_STEP
 from kardinal_local.plane.audit import WRITES
 from tests.agent.promotion_steps import promotion_step
 from tests.http.conftest import REPOSITORY, Program, start_api
@@ -135,7 +136,7 @@ async def test_a_promotion_that_waits_for_nothing_is_not_woken(world: World, hos
     assert not await woken(world, DEV)
 
 
-async def test_what_cannot_be_authenticated_gets_one_answer_and_wakes_nothing(world: World, host: Host) -> None:
+async def test_unauthenticated_delivery_gets_one_answer_and_wakes_nothing(world: World, host: Host) -> None:
     body = of_pull_request(7)
     answers = [
         await host.deliver(body, secret="another-secret-of-some-length"),
@@ -154,13 +155,14 @@ async def test_what_cannot_be_authenticated_gets_one_answer_and_wakes_nothing(wo
     assert not await woken(world, DEV)
 
 
-async def test_ten_thousand_stray_deliveries_cost_no_write_and_no_memory(
+async def test_a_thousand_stray_deliveries_cost_no_write_and_no_memory(
     world: World, host: Host, program: Program
 ) -> None:
     await world.settle()
-    writes, requests = world.audit.writes, sum(world.audit.counts.values())
+    writes = world.audit.writes
+    requests = sum(world.audit.counts.values())
     body = of_pull_request(7)
-    for start in range(0, 10_000, 100):
+    for start in range(0, 1000, 100):
         await asyncio.gather(
             *(
                 host.deliver(body, secret="x" * 20, path=PATH if number % 2 else f"/webhooks/gitea/{TEAM}/app-{number}")
@@ -170,7 +172,7 @@ async def test_ten_thousand_stray_deliveries_cost_no_write_and_no_memory(
     await world.settle()
     assert world.audit.writes == writes
     # The Secret is read once in five seconds.
-    assert sum(world.audit.counts.values()) - requests <= 60
+    assert sum(world.audit.counts.values()) - requests <= 20
     assert len(program.secrets) == 1
     assert not await woken(world, DEV)
 

@@ -12,9 +12,9 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
-from kardinal.api import PIPELINE
-from kardinal.api.names import CREDENTIALS_WEBHOOK, LABEL_CREDENTIALS
 from kardinal.objects import JsonObject
+from kardinal.objects.secret_purposes import CREDENTIALS_WEBHOOK, LABEL_CREDENTIALS
+from kardinal.promotion.kinds import PIPELINE
 from kardinal_controller.http import hosts
 from tests.http.conftest import REPOSITORY, Program, start_api
 from tests.support.names import TEAM, of_run
@@ -158,7 +158,7 @@ async def test_a_signed_delivery_about_no_repository_of_a_pipeline_is_taken_and_
     assert world.audit.writes == writes
 
 
-async def test_what_cannot_be_authenticated_gets_the_one_answer_of_every_path(world: World, host: Host) -> None:
+async def test_unauthenticated_request_gets_the_same_answer_on_every_path(world: World, host: Host) -> None:
     await world.apply(watched("shop"), watched("unsecured", signed_with="no-such-secret"))
     await world.settle()
     zeros = "\0" * 32

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kardinal.api import PIPELINE
+from kardinal.promotion.kinds import PIPELINE
 from tests.http.conftest import REPOSITORY, Program, start_api
 from tests.http.test_hosts import Host, git_webhook, host
 from tests.support.objects import pipeline

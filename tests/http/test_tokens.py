@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 import yaml
 
-from kardinal.api import BUNDLE
 from kardinal.objects import SECRET
+from kardinal.promotion.kinds import BUNDLE
 from tests.http.conftest import REPOSITORY, start_api
 from tests.support.clock import VirtualClock
 from tests.support.names import TEAM

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from kardinal.kube import Access, Client, Connection
+from kardinal.kube import Client, ClusterAccess, Connection
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -137,5 +137,5 @@ async def client(server: ScriptedServer, pauses: list[float]) -> AsyncIterator[C
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    async with Client(Connection(Access(server.url)), user_agent="test", sleep=sleep) as opened:
+    async with Client(Connection(ClusterAccess(server.url)), user_agent="test", sleep=sleep) as opened:
         yield opened

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from kardinal.bounded import JsonLimits
-from kardinal.kube import Access, Client, Connection, ConnectionFailed
+from kardinal.kube import Client, ClusterAccess, Connection, ConnectionFailed
 from kardinal.kube.bounds import HUB
 from kardinal.objects import CONFIG_MAP
 from tests.kube.conftest import ScriptedServer, reply
@@ -21,7 +21,7 @@ from tests.kube.conftest import ScriptedServer, reply
 async def bounded(server: ScriptedServer) -> AsyncIterator[Client]:
     """Yield a client that takes answers of 1,000 bytes."""
     bounds = replace(HUB, answer=JsonLimits(size=1_000))
-    async with Client(Connection(Access(server.url)), user_agent="test", bounds=bounds) as client:
+    async with Client(Connection(ClusterAccess(server.url)), user_agent="test", bounds=bounds) as client:
         yield client
 
 
@@ -45,7 +45,7 @@ async def test_a_page_without_a_length_is_cut_off(server: ScriptedServer, bounde
         await bounded.list(CONFIG_MAP, "default")
 
 
-async def test_what_is_compressed_is_refused(server: ScriptedServer, bounded: Client) -> None:
+async def test_compressed_answer_is_refused(server: ScriptedServer, bounded: Client) -> None:
     async def answer(_: web.Request) -> web.StreamResponse:
         return web.Response(body=gzip.compress(b'{"items": []}'), headers={"Content-Encoding": "gzip"})
 

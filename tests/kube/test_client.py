@@ -8,11 +8,11 @@ import pytest
 from aiohttp import web
 
 from kardinal.kube import (
-    Access,
     AlreadyExists,
     ApiError,
     BadRequest,
     Client,
+    ClusterAccess,
     Conflict,
     Connection,
     ConnectionFailed,
@@ -142,7 +142,7 @@ async def test_a_post_is_never_repeated_when_its_connection_breaks(server: Scrip
 
 
 async def test_a_refused_connection_is_an_error_at_once(unused_tcp_port: int, pauses: list[float]) -> None:
-    connection = Connection(Access(f"http://127.0.0.1:{unused_tcp_port}"))
+    connection = Connection(ClusterAccess(f"http://127.0.0.1:{unused_tcp_port}"))
     async with Client(connection, user_agent="test") as client:
         with pytest.raises(ConnectionFailed):
             await client.get(WIDGET, "a", "default")
@@ -171,13 +171,13 @@ async def test_an_answer_that_is_not_json_is_not_an_api_server(server: ScriptedS
 
 
 async def test_credentials_are_loaded_again_once_after_a_401(server: ScriptedServer) -> None:
-    loads: list[Access] = []
+    loads: list[ClusterAccess] = []
 
-    async def load() -> Access:
-        loads.append(Access(server.url, authorization="Bearer new"))
+    async def load() -> ClusterAccess:
+        loads.append(ClusterAccess(server.url, authorization="Bearer new"))
         return loads[-1]
 
-    connection = Connection(Access(server.url, authorization="Bearer old"), load=load)
+    connection = Connection(ClusterAccess(server.url, authorization="Bearer old"), load=load)
     server.answers(failure(401, "Unauthorized"), reply(200, widget()))
     async with Client(connection, user_agent="test") as client:
         await client.get(WIDGET, "a", "default")
@@ -192,28 +192,28 @@ async def test_credentials_are_loaded_again_once_after_a_401(server: ScriptedSer
 async def test_requests_that_meet_a_stale_token_share_one_reload(server: ScriptedServer) -> None:
     loads = 0
 
-    async def load() -> Access:
+    async def load() -> ClusterAccess:
         nonlocal loads
         loads += 1
         await asyncio.sleep(0)
-        return Access(server.url, authorization="Bearer new")
+        return ClusterAccess(server.url, authorization="Bearer new")
 
     async def answer(request: object) -> object:
         fresh = request.headers["Authorization"] == "Bearer new"  # type: ignore[attr-defined]
         return await (reply(200, widget()) if fresh else failure(401, "Unauthorized"))(request)  # type: ignore[arg-type]
 
     server.answers(answer)  # type: ignore[arg-type]
-    connection = Connection(Access(server.url, authorization="Bearer old"), load=load)
+    connection = Connection(ClusterAccess(server.url, authorization="Bearer old"), load=load)
     async with Client(connection, user_agent="test") as client:
         await asyncio.gather(*(client.get(WIDGET, "a", "default") for _ in range(8)))
     assert loads == 1
 
 
 async def test_short_lived_credentials_are_loaded_before_they_are_refused(server: ScriptedServer) -> None:
-    async def load() -> Access:
-        return Access(server.url, authorization="Bearer new")
+    async def load() -> ClusterAccess:
+        return ClusterAccess(server.url, authorization="Bearer new")
 
-    connection = Connection(Access(server.url, authorization="Bearer old", lifetime=0.0), load=load)
+    connection = Connection(ClusterAccess(server.url, authorization="Bearer old", lifetime=0.0), load=load)
     server.answers(reply(200, widget()))
     async with Client(connection, user_agent="test") as client:
         await client.get(WIDGET, "a", "default")
@@ -221,7 +221,7 @@ async def test_short_lived_credentials_are_loaded_before_they_are_refused(server
 
 
 def test_credentials_never_appear_in_a_representation() -> None:
-    assert "hunter2" not in repr(Access("https://x", authorization="Bearer hunter2", proxy="http://u:hunter2@p"))
+    assert "hunter2" not in repr(ClusterAccess("https://x", authorization="Bearer hunter2", proxy="http://u:hunter2@p"))
 
 
 @pytest.mark.parametrize("name", ["../secrets/x", "a/b", "..", "a?b", "a%2fb", "a b", "é", "a\nb"])
@@ -280,7 +280,7 @@ async def test_requests_in_flight_are_counted_with_their_retries(server: Scripte
         counts.append(client.in_flight)
 
     server.answers(failure(429, "TooManyRequests", Retry_After="1"), reply(200, widget()))
-    async with Client(Connection(Access(server.url)), user_agent="test", sleep=sleep) as client:
+    async with Client(Connection(ClusterAccess(server.url)), user_agent="test", sleep=sleep) as client:
         await client.get(WIDGET, "a", "default")
         assert counts == [1]
         assert client.in_flight == 0

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from kardinal.kube import Access, Client, Connection, ConnectionFailed, Expired, TooManyRequests, WatchEvent
+from kardinal.kube import Client, ClusterAccess, Connection, ConnectionFailed, Expired, TooManyRequests, WatchEvent
 from kardinal.kube.watch import LineSplitter
 from kardinal.objects import ResourceType
 from tests.kube.conftest import ScriptedServer, failure, reply, status_object, stream
@@ -88,11 +88,11 @@ async def test_a_refused_watch_says_how_long_to_wait_and_is_not_retried(server: 
 
 
 async def test_a_watch_renews_credentials_once(server: ScriptedServer) -> None:
-    async def load() -> Access:
-        return Access(server.url, authorization="Bearer new")
+    async def load() -> ClusterAccess:
+        return ClusterAccess(server.url, authorization="Bearer new")
 
     server.answers(failure(401, "Unauthorized"), stream(line("ADDED", "a")))
-    async with Client(Connection(Access(server.url), load=load), user_agent="test") as client:
+    async with Client(Connection(ClusterAccess(server.url), load=load), user_agent="test") as client:
         assert len(await collect(client)) == 1
     assert server.seen[1].headers["Authorization"] == "Bearer new"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from kardinal.kube import Access, Client, Connection
+from kardinal.kube import Client, ClusterAccess, Connection
 from kardinal_local.stack import until_served
 from tests.runtime.apiserver import event_line, watch_lines
 
@@ -34,7 +34,7 @@ async def test_a_status_without_conditions_yet_is_waited_for() -> None:
     try:
         async with (
             asyncio.timeout(10),
-            Client(Connection(Access(f"http://{host}:{port}")), user_agent="test") as client,
+            Client(Connection(ClusterAccess(f"http://{host}:{port}")), user_agent="test") as client,
         ):
             await until_served(client, waited)
     finally:

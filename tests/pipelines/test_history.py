@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kardinal.api import BUNDLE
 from kardinal.objects import GRAPH, JsonObject
+from kardinal.promotion.kinds import BUNDLE
 from kardinal_controller.pipelines.history import surplus
-from kardinal_controller.program import Controller
+from kardinal_controller.program import ControlPlane
 from tests.bundles.reading import REPOSITORY, gone, phase
 from tests.bundles.scripted_agent import ScriptedAgent
 from tests.support import objects
@@ -21,7 +21,7 @@ NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
 
 
 async def test_the_history_limit_deletes_the_oldest_finished_bundles(
-    world: World, controller: Controller, agent: ScriptedAgent
+    world: World, controller: ControlPlane, agent: ScriptedAgent
 ) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[DEV], historyLimit=2))
     for number in range(1, 5):
@@ -41,7 +41,7 @@ async def test_the_history_limit_deletes_the_oldest_finished_bundles(
 
 
 async def test_a_bundle_that_an_environment_runs_is_never_deleted(
-    world: World, controller: Controller, agent: ScriptedAgent
+    world: World, controller: ControlPlane, agent: ScriptedAgent
 ) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[DEV], historyLimit=1))
     await world.apply(bundle("app-1"))
@@ -57,7 +57,7 @@ async def test_a_bundle_that_an_environment_runs_is_never_deleted(
 
 
 async def test_a_superseded_bundle_is_deleted_when_its_last_step_has_finished(
-    world: World, controller: Controller, agent: ScriptedAgent
+    world: World, controller: ControlPlane, agent: ScriptedAgent
 ) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[DEV], historyLimit=1), bundle("app-1"))
     await agent.step(f"app-1-{DEV}", state="WaitingForMerge")
@@ -72,7 +72,7 @@ async def test_a_superseded_bundle_is_deleted_when_its_last_step_has_finished(
     assert await world.find(BUNDLE, "app-2") is not None
 
 
-async def test_a_lower_limit_holds_at_once(world: World, controller: Controller, agent: ScriptedAgent) -> None:
+async def test_a_lower_limit_holds_at_once(world: World, controller: ControlPlane, agent: ScriptedAgent) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[DEV]))
     for name in ("app-1", "app-2"):
         await world.apply(bundle(name))

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import PIPELINE
-from kardinal.api.names import CREDENTIALS_WEBHOOK, LABEL_CREDENTIALS
 from kardinal.objects import SECRET, JsonObject
-from kardinal_controller.program import Controller
+from kardinal.objects.secret_purposes import CREDENTIALS_WEBHOOK, LABEL_CREDENTIALS
+from kardinal.promotion.kinds import PIPELINE
+from kardinal_controller.program import ControlPlane
 from tests.bundles.reading import REPOSITORY, condition
 from tests.support.names import DEV, TEAM
 from tests.support.objects import pipeline
@@ -58,7 +58,7 @@ async def nothing_ignored(world: World) -> None:
     await world.wait_for(PIPELINE, "my-app", holds, within=timedelta(hours=1))
 
 
-async def test_a_pull_secret_is_of_no_use_without_registries(world: World, controller: Controller) -> None:
+async def test_a_pull_secret_is_of_no_use_without_registries(world: World, controller: ControlPlane) -> None:
     await world.apply(pipeline(REPOSITORY, pullSecretRef={"name": "pull"}))
     assert await ignored(world, "RegistriesNotAsked") == (
         "spec.pullSecretRef: no registry is asked with it, since the controller runs without --allow-registries: "
@@ -70,6 +70,19 @@ async def test_a_pull_secret_is_of_no_use_without_registries(world: World, contr
     await nothing_ignored(world)
 
 
+async def test_pull_request_fields_without_pull_requests_are_ignored(world: World, controller: ControlPlane) -> None:
+    made = with_webhook(webhookSecretRef=None, pullRequest={"reviewers": ["alice"]})
+    del made["spec"]["git"]["webhookSecretRef"]
+    await world.apply(made)
+    assert await ignored(world, "NoPullRequests") == (
+        "spec.git.pullRequest: no environment has pull requests: set approval: pr-review or pr: true for one, "
+        "or leave the field out"
+    )
+    made["spec"]["environments"][0]["pr"] = True
+    await world.apply(made)
+    await nothing_ignored(world)
+
+
 async def test_a_pull_secret_is_used_where_the_operator_lists_registries(world: World) -> None:
     await start_controller(world, allow_registries=("ghcr.io",))
     await world.apply(pipeline(REPOSITORY, pullSecretRef={"name": "pull"}))
@@ -78,7 +91,7 @@ async def test_a_pull_secret_is_used_where_the_operator_lists_registries(world: 
 
 @pytest.mark.virtual_time("lives through the back-off")
 async def test_the_secret_of_a_webhook_that_is_missing_is_told_until_it_can_be_used(
-    world: World, controller: Controller
+    world: World, controller: ControlPlane
 ) -> None:
     await world.apply(with_webhook())
     assert await ignored(world, "WebhookSecretNotFound") == (
@@ -104,7 +117,7 @@ async def test_the_secret_of_a_webhook_that_is_missing_is_told_until_it_can_be_u
 
 @pytest.mark.parametrize("provider", ["git", "local"])
 async def test_a_webhook_of_a_provider_that_sends_none_is_refused(
-    world: World, controller: Controller, provider: str
+    world: World, controller: ControlPlane, provider: str
 ) -> None:
     made = pipeline(REPOSITORY, provider=provider, environments=[DEV])
     made["spec"]["git"]["webhookSecretRef"] = {"name": "hook"}
@@ -115,7 +128,7 @@ async def test_a_webhook_of_a_provider_that_sends_none_is_refused(
     assert condition(await world.get(PIPELINE, "my-app"), "Ignored") is None
 
 
-async def test_a_credential_for_a_repository_of_this_machine_is_refused(world: World, controller: Controller) -> None:
+async def test_a_credential_for_a_repository_of_this_machine_is_refused(world: World, controller: ControlPlane) -> None:
     made = pipeline(REPOSITORY, environments=[DEV])
     made["spec"]["git"]["secretRef"] = {"name": "git"}
     await world.apply(made)

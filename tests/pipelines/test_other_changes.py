@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import PIPELINE, POLICY_GATE
 from kardinal.objects import JsonObject
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import PIPELINE, POLICY_GATE
+from kardinal_controller.program import ControlPlane
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import gate, pipeline
 from tests.support.world import World
@@ -32,7 +32,7 @@ async def held(world: World) -> dict[str, str]:
 
 
 async def test_gates_of_time_and_place_decide_and_those_about_bundles_hold(
-    world: World, controller: Controller
+    world: World, controller: ControlPlane
 ) -> None:
     await world.apply(
         gate("always", "true"),
@@ -53,7 +53,7 @@ async def test_gates_of_time_and_place_decide_and_those_about_bundles_hold(
     assert set(await held(world)) == {PROD}
 
 
-async def test_a_pause_holds_every_environment_until_it_ends(world: World, controller: Controller) -> None:
+async def test_a_pause_holds_every_environment_until_it_ends(world: World, controller: ControlPlane) -> None:
     await world.apply(asking())
     assert await held(world) == {}
     labels = {"kardinal.io/type": "freeze"}
@@ -68,7 +68,7 @@ async def test_a_pause_holds_every_environment_until_it_ends(world: World, contr
 
 @pytest.mark.virtual_time("a gate that time opens")
 async def test_time_is_told_beforehand_and_written_only_when_it_changes_the_answer(
-    world: World, controller: Controller
+    world: World, controller: ControlPlane
 ) -> None:
     hour = world.clock.now().hour
     await world.apply(gate("late", f"schedule.hour >= {hour + 2}", namespace=POLICIES), asking())
@@ -84,7 +84,7 @@ async def test_time_is_told_beforehand_and_written_only_when_it_changes_the_answ
 
 
 async def test_a_pipeline_that_asks_no_more_loses_the_answer_and_one_that_never_asked_has_none(
-    world: World, controller: Controller
+    world: World, controller: ControlPlane
 ) -> None:
     await world.apply(asking(), pipeline(REPOSITORY, name="quiet", provider="gitea"))
     await held(world)
@@ -97,7 +97,7 @@ async def test_a_pipeline_that_asks_no_more_loses_the_answer_and_one_that_never_
     await world.wait_for(PIPELINE, "my-app", lambda one: "otherChanges" not in one["status"])
 
 
-async def test_a_provider_without_statuses_is_refused_by_name(world: World, controller: Controller) -> None:
+async def test_a_provider_without_statuses_is_refused_by_name(world: World, controller: ControlPlane) -> None:
     made = asking()
     made["spec"]["git"]["provider"] = "git"
     await world.apply(made)

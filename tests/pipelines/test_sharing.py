@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kardinal.api import PIPELINE
 from kardinal.objects import JsonObject
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import PIPELINE
+from kardinal_controller.program import ControlPlane
 from tests.bundles.reading import condition
 from tests.support.objects import environment, pipeline
 from tests.support.world import World
@@ -16,7 +16,7 @@ def writing(name: str, path: str) -> JsonObject:
     return environment(name) | {"path": path}
 
 
-async def test_two_pipelines_of_a_namespace_on_one_path_are_both_told(world: World, controller: Controller) -> None:
+async def test_two_pipelines_of_a_namespace_on_one_path_are_both_told(world: World, controller: ControlPlane) -> None:
     first = pipeline(REPOSITORY, environments=[writing("prod", "environments/prod")])
     second = pipeline("/srv/git/GitOps.git/", name="other", environments=[writing("prd", "./environments/prod")])
     third = pipeline(REPOSITORY, name="apart", environments=[writing("prd", "environments/qa")])
@@ -36,7 +36,9 @@ async def test_two_pipelines_of_a_namespace_on_one_path_are_both_told(world: Wor
     await world.wait_for(PIPELINE, "my-app", lambda obj: condition(obj, "SharedPath") is None)
 
 
-async def test_many_pipelines_on_one_path_write_their_condition_once_each(world: World, controller: Controller) -> None:
+async def test_many_pipelines_on_one_path_write_their_condition_once_each(
+    world: World, controller: ControlPlane
+) -> None:
     way = [writing("prd", "environments/prod")]
     names = [f"app-{number:02}" for number in range(40)]
     for name in names:
@@ -50,7 +52,7 @@ async def test_many_pipelines_on_one_path_write_their_condition_once_each(world:
 
 
 async def test_a_branch_that_is_replaced_is_shared_with_all_who_write_there(
-    world: World, controller: Controller
+    world: World, controller: ControlPlane
 ) -> None:
     git = {"url": REPOSITORY, "provider": "local", "layout": "branch"}
     steps = [{"uses": name} for name in ("git-clone", "kustomize-set-image", "git-commit", "git-push", "health-check")]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from kardinal.api import PIPELINE
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import PIPELINE
+from kardinal_controller.program import ControlPlane
 from tests.bundles.reading import REPOSITORY, condition, reason
 from tests.support.names import DEV
 from tests.support.objects import environment, pipeline
 from tests.support.world import World
 
 
-async def test_ready_says_whether_a_pipeline_can_be_translated(world: World, controller: Controller) -> None:
+async def test_ready_says_whether_a_pipeline_can_be_translated(world: World, controller: ControlPlane) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[environment(DEV, update={"strategy": "oci"})]))
     bad = await world.wait_for(PIPELINE, "my-app", lambda obj: reason(obj) == "NotAvailable")
     ready = condition(bad)

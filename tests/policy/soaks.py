@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kardinal.policy.soak import HealthyTime, Soak
+from kardinal.promotion.policy.soak import HealthyTime, Soak
 
 __all__ = ["soak_since"]
 

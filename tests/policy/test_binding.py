@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.api import Pipeline
-from kardinal.api.policy_gate import GateMatch
-from kardinal.policy.binding import Binding, Place, clean_branch, clean_path, places_of
+from kardinal.promotion.api import Pipeline
+from kardinal.promotion.api.policy_gate import GateMatch
+from kardinal.promotion.policy.binding import Binding, Place, clean_branch, clean_path, places_of
 from tests.support import objects
 
 HERE = Place("team-a", "shop", "prd", "git.example.org/acme/gitops", "main", "environments/prod")

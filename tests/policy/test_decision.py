@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from kardinal import cel
-from kardinal.api import Bundle, PolicyGate
-from kardinal.api.policy_gate import PolicyGateStatus
-from kardinal.policy.context import Context
-from kardinal.policy.decision import Decision, decide
-from kardinal.policy.evaluate import Answer
+from kardinal.promotion.api import Bundle, PolicyGate
+from kardinal.promotion.api.policy_gate import SEEN_VALUES, PolicyGateStatus
+from kardinal.promotion.policy.context import GateContext
+from kardinal.promotion.policy.decision import GateDecision, decide
+from kardinal.promotion.policy.evaluate import Answer
 from tests.policy.soaks import soak_since
 from tests.support import objects
 
@@ -20,9 +20,9 @@ NOW = datetime(2026, 3, 3, 14, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def context(*, soaked: timedelta = timedelta(), **fields: Any) -> Context:
+def context(*, soaked: timedelta = timedelta(), **fields: Any) -> GateContext:
     bundle = Bundle.model_validate(objects.bundle("app-1", **fields))
-    return Context(bundle, "prod", "auto", soak=soak_since(NOW - soaked))
+    return GateContext(bundle, "prod", "auto", soak=soak_since(NOW - soaked))
 
 
 def gate(expression: str, status: PolicyGateStatus | None = None, **spec: Any) -> PolicyGate:
@@ -36,12 +36,12 @@ def decision(
     *,
     after: timedelta = timedelta(),
     passed: bool = False,
-    seen: Context | None = None,
-) -> Decision:
+    seen: GateContext | None = None,
+) -> GateDecision:
     return decide(gate(expression, before), seen or context(), now=NOW + after, passed=passed)
 
 
-def first(expression: str, seen: Context | None = None) -> PolicyGateStatus:
+def first(expression: str, seen: GateContext | None = None) -> PolicyGateStatus:
     status = decision(expression, seen=seen).status
     assert status is not None
     return status
@@ -108,7 +108,8 @@ def test_an_open_gate_is_not_renewed_once_its_step_exists() -> None:
 
 @pytest.mark.parametrize("passed", [False, True])
 def test_a_change_of_the_answer_is_always_written(passed: bool) -> None:
-    open_, closed = context(labels={"ok": "yes"}), context(labels={"ok": "no"})
+    open_ = context(labels={"ok": "yes"})
+    closed = context(labels={"ok": "no"})
     expression = 'bundle.labels.ok == "yes"'
     status = decision(expression, first(expression, open_), passed=passed, seen=closed).status
     assert status is not None
@@ -140,7 +141,8 @@ def test_an_answer_that_the_clock_gave_counts_until_its_turn_and_is_written_agai
 
 def test_an_answer_that_something_else_keeps_open_is_written_at_its_turn_so_that_it_goes_on_counting() -> None:
     expression = f'{CLOCK} || bundle.labels.go == "yes"'
-    free, open_ = context(labels={"go": "no"}), context(labels={"go": "yes"})
+    free = context(labels={"go": "no"})
+    open_ = context(labels={"go": "yes"})
     before = first(expression, free)
     assert before.next_transition_at == NOW + 60 * MINUTE
     status = decision(expression, before, after=60 * MINUTE, passed=True, seen=open_).status
@@ -187,25 +189,25 @@ def test_an_interval_that_is_absurdly_short_or_long_is_survived() -> None:
 DEAR = "['x', 'y'].exists(a, bundle.labels.exists(b, bundle.labels.exists(c, a == b + c)))"
 
 
-def labelled(number: int, *, version: str) -> Context:
+def labelled(number: int, *, version: str) -> GateContext:
     seen = context(labels={f"l{index}": "x" for index in range(number)})
     metadata = seen.bundle.metadata.model_copy(update={"resource_version": version})
-    return Context(seen.bundle.model_copy(update={"metadata": metadata}), "prod", "auto")
+    return GateContext(seen.bundle.model_copy(update={"metadata": metadata}), "prod", "auto")
 
 
 def test_a_gate_that_overran_is_not_evaluated_again_until_it_or_its_bundle_changes() -> None:
     quarantine: cel.Quarantine[Answer] = cel.Quarantine()
 
-    def ask(expression: str, seen: Context, before: PolicyGateStatus | None = None) -> Decision:
+    def ask(expression: str, seen: GateContext, before: PolicyGateStatus | None = None) -> GateDecision:
         return decide(gate(expression, before), seen, now=NOW, passed=False, quarantine=quarantine)
 
     overran = ask(DEAR, labelled(60, version="1"))
     assert overran.status is not None
     assert overran.status.ready is False
     assert "takes more than 100000 steps" in (overran.status.reason or "")
-    assert ask(DEAR, labelled(1, version="1"), overran.status) == Decision(overran.answer, None, overran.look_again), (
-        "the data has not changed as far as its version says, so nothing was evaluated"
-    )
+    assert ask(DEAR, labelled(1, version="1"), overran.status) == GateDecision(
+        overran.answer, None, overran.look_again
+    ), "the data has not changed as far as its version says, so nothing was evaluated"
     assert ask(DEAR, labelled(1, version="2"), overran.status).answer.overran is False
     assert ask(DEAR, labelled(60, version="1"), overran.status).answer.overran
     assert ask("true", labelled(60, version="1"), overran.status).answer.ready
@@ -213,7 +215,22 @@ def test_a_gate_that_overran_is_not_evaluated_again_until_it_or_its_bundle_chang
 
 def test_an_overrun_in_one_gate_is_none_in_another_that_says_the_same() -> None:
     quarantine: cel.Quarantine[Answer] = cel.Quarantine()
-    mine, other = gate(DEAR), gate(DEAR)
+    mine = gate(DEAR)
+    other = gate(DEAR)
     other = other.model_copy(update={"metadata": other.metadata.model_copy(update={"uid": "other"})})
     assert decide(mine, labelled(60, version="1"), now=NOW, passed=False, quarantine=quarantine).answer.overran
     assert not decide(other, labelled(1, version="1"), now=NOW, passed=False, quarantine=quarantine).answer.overran
+
+
+def test_the_values_of_an_answer_are_kept_within_bounds() -> None:
+    key = "x" * 300
+    labels = {key: "1", "note": "y" * 200, **{f"l{index}": "1" for index in range(40)}}
+    seen = context(labels=labels)
+    status = first(f'bundle.labels["{key}"] == "1" && bundle.labels.note != ""', seen)
+    kept = [(value.name, value.value) for value in status.values or ()]
+    assert [len(name) for name, _ in kept] == [256, len("bundle.labels.note")]
+    assert len(kept[1][1]) == 64
+    many = first(" && ".join(f'bundle.labels.l{index} == "1"' for index in range(40)), seen)
+    assert len(many.values or ()) == SEEN_VALUES
+    assert first("true").values is None
+    assert PolicyGateStatus.model_validate(many.to_json()) == many

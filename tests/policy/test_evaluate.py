@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle
-from kardinal.policy.context import Context
-from kardinal.policy.evaluate import Answer, evaluate
-from kardinal.policy.soak import Soak
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.policy.comparisons import requirements
+from kardinal.promotion.policy.context import GateContext
+from kardinal.promotion.policy.evaluate import Answer, evaluate
+from kardinal.promotion.policy.soak import Soak
 from tests.policy.soaks import soak_since
 from tests.support import objects
 
@@ -25,9 +26,11 @@ def bundle(**fields: Any) -> Bundle:
     return Bundle.model_validate(objects.bundle("app-1", **fields))
 
 
-def context(*, soaked: timedelta | None = timedelta(minutes=12), previous: str | None = None, **fields: Any) -> Context:
+def context(
+    *, soaked: timedelta | None = timedelta(minutes=12), previous: str | None = None, **fields: Any
+) -> GateContext:
     soak = soak_since(TUESDAY - soaked) if soaked is not None else Soak(unknown="dev has no upstream")
-    return Context(bundle(**fields), "prod", "pr-review", soak=soak, previous_version=previous)
+    return GateContext(bundle(**fields), "prod", "pr-review", soak=soak, previous_version=previous)
 
 
 def answer(expression: str, *, now: datetime = TUESDAY, **fields: Any) -> Answer:
@@ -59,7 +62,18 @@ def answer(expression: str, *, now: datetime = TUESDAY, **fields: Any) -> Answer
     ],
 )
 def test_the_reason_shows_the_values_that_were_seen(expression: str, ready: bool, reason: str) -> None:
-    assert answer(expression) == Answer(ready, reason, "pass" if ready else "fail")
+    found = answer(expression)
+    assert (found.ready, found.reason, found.result) == (ready, reason, "pass" if ready else "fail")
+
+
+def test_the_values_that_were_seen_are_kept_one_by_one() -> None:
+    hours = answer("!schedule.isWeekend && schedule.hour < 9")
+    assert hours.values == (("schedule.isWeekend", "false"), ("schedule.hour", "14"))
+    assert answer("schedule.hour >= 9").values == (("schedule.hour", "14"),)
+    forged = answer("bundle.labels.note != 'x' && schedule.hour < 9", labels={"note": "x, schedule.hour = 3"})
+    assert forged.values == (("bundle.labels.note", "x, schedule.hour = 3"), ("schedule.hour", "14"))
+    assert answer("has(bundle.labels.hotfix)").values == ()
+    assert answer("bundle.labels.hotfix == 'yes'").values == ()
 
 
 def test_labels_provenance_and_intent_can_be_read() -> None:
@@ -106,7 +120,7 @@ def test_the_previous_version_of_the_environment_can_be_read() -> None:
         ("1 / 0 == 1", "division by zero"),
     ],
 )
-def test_what_cannot_be_decided_is_closed_and_says_why(expression: str, says: str) -> None:
+def test_undecidable_gate_is_closed_and_says_why(expression: str, says: str) -> None:
     found = answer(expression, soaked=None)
     assert (found.ready, found.result) == (False, "error")
     assert says in found.reason
@@ -162,14 +176,14 @@ def test_text_of_an_expression_never_comes_back_as_a_library_message() -> None:
     assert "s3cret" not in reason
 
 
-def _tags(*, checked: bool = False, **known: Any) -> Context:
+def _tags(*, checked: bool = False, **known: Any) -> GateContext:
     """Return the context of a Bundle before prod, with what is known of its tag."""
     stored = objects.bundle("app-1", image="a.example.com/b", tag="1")
     entry = {"state": "Pending", **({"tagsCheckedAt": TUESDAY.isoformat()} if checked else {})}
     image = {"reference": "a.example.com/b:1", "resolvedAt": TUESDAY.isoformat(), **known}
     stored["status"] = {"environments": {"dev": {"state": "Verified"}, "prod": entry}}
     stored["status"] |= {"artifacts": [image]} if known else {}
-    return Context(Bundle.model_validate(stored), "prod", "auto")
+    return GateContext(Bundle.model_validate(stored), "prod", "auto")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +207,7 @@ def _tags(*, checked: bool = False, **known: Any) -> Context:
             Answer(False, "tags were not looked up when the Bundle started: that needs --allow-registries", "error"),
         ),
         (
-            Context(bundle(artifacts={"images": [PINNED]}), "prod", "auto"),
+            GateContext(bundle(artifacts={"images": [PINNED]}), "prod", "auto"),
             Answer(True, "bundle.tagMoved = false", "pass"),
         ),
     ],
@@ -212,5 +226,31 @@ def _tags(*, checked: bool = False, **known: Any) -> Context:
         "a digest",
     ],
 )
-def test_a_gate_on_moved_tags_is_open_only_where_it_is_known_that_none_has(context: Context, wanted: Answer) -> None:
-    assert evaluate("!bundle.tagMoved", context, now=TUESDAY) == wanted
+def test_a_gate_on_moved_tags_is_open_only_where_it_is_known_that_none_has(
+    context: GateContext, wanted: Answer
+) -> None:
+    assert replace(evaluate("!bundle.tagMoved", context, now=TUESDAY), values=()) == wanted
+
+
+@pytest.mark.parametrize(
+    ("expression", "needed"),
+    [
+        (
+            "!schedule.isWeekend && schedule.hour >= 9 && 17 > schedule.hour",
+            ["schedule.isWeekend == false", "schedule.hour >= 9", "schedule.hour < 17"],
+        ),
+        ("bundle.emergency", ["bundle.emergency == true"]),
+        ("bundle.emergency || schedule.hour < 9", []),
+        ("schedule.hour < 9 && (bundle.emergency || schedule.isWeekend)", ["schedule.hour < 9"]),
+        ('bundle.labels["a"] == "b"', ['bundle.labels.a == "b"']),
+        ("!(schedule.hour < 9)", []),
+        ("has(bundle.labels.a)", []),
+        ("!has(bundle.labels.a)", []),
+        ("bundle.labels.all(label, label != 'x')", []),
+        ("true", []),
+    ],
+)
+def test_what_must_become_true_is_told_of_terms_that_an_expression_cannot_do_without(
+    expression: str, needed: list[str]
+) -> None:
+    assert [str(each) for each in requirements(expression)] == needed

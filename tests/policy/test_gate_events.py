@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle, PolicyGate
-from kardinal.api.policy_gate import PolicyGateStatus
-from kardinal_controller.gates.events import GateEvent, gate_event, with_condition
+from kardinal.promotion.api import Bundle, PolicyGate
+from kardinal.promotion.api.policy_gate import KEPT_ANSWERS, PolicyGateStatus
+from kardinal_controller.gates.events import GateEvent, gate_event, with_condition, with_history
 from tests.support import objects
 
 NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
-SILENT, OPEN = PolicyGateStatus(), PolicyGateStatus(ready=True, reason="soak = 30")
+SILENT = PolicyGateStatus()
+OPEN = PolicyGateStatus(ready=True, reason="soak = 30")
 CLOSED = PolicyGateStatus(ready=False, reason="soak = 3")
 PROMOTING = {"phase": "Promoting", "environments": {"prod": {"state": "Pending"}}}
 
@@ -66,3 +67,29 @@ def test_the_condition_of_an_instance_says_what_its_answer_says() -> None:
         ("Ready", "False", "Closed", "soak = 3"),
         ("Ready", "False", "Undecided", "soak = 3"),
     ]
+
+
+def test_the_history_of_an_instance_grows_when_it_opens_or_closes_and_is_bounded() -> None:
+    instance = PolicyGate.model_validate(objects.gate("soak", "true"))
+    said = [CLOSED, CLOSED.model_copy(update={"reason": "soak = 4"}), OPEN, OPEN, CLOSED]
+    for minutes, answer in enumerate(said):
+        status = with_history(answer, instance, now=NOW + timedelta(minutes=minutes))
+        instance = instance.model_copy(update={"status": status})
+    history = [(past.ready, past.since - NOW, past.reason) for past in instance.status.history or ()]
+    assert history == [
+        (False, timedelta(minutes=0), "soak = 3"),
+        (True, timedelta(minutes=2), "soak = 30"),
+        (False, timedelta(minutes=4), "soak = 3"),
+    ]
+    for turn in range(2 * KEPT_ANSWERS):
+        answer = PolicyGateStatus(ready=turn % 2 == 0, reason=f"turn {turn}: {'x' * 1000}")
+        instance = instance.model_copy(update={"status": with_history(answer, instance, now=NOW)})
+    kept = instance.status.history or ()
+    assert len(kept) == KEPT_ANSWERS
+    assert (kept[-1].reason or "").startswith(f"turn {2 * KEPT_ANSWERS - 1}: ")
+    assert PolicyGate.model_validate(instance.to_json()) == instance
+
+
+def test_an_instance_without_an_answer_has_no_history() -> None:
+    instance = PolicyGate.model_validate(objects.gate("soak", "true"))
+    assert with_history(SILENT, instance, now=NOW).history is None

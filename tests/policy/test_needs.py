@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from kardinal import cel
-from kardinal.policy.context import SOAK
-from kardinal.policy.needs import needs
+from kardinal.promotion.policy.context import SOAK
+from kardinal.promotion.policy.needs import needs
 
 SCOPE = {"bundle": {"labels": {"a": "b"}}, "schedule": {"isWeekend": False}}
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kardinal.api import Bundle
-from kardinal.policy.context import Context
-from kardinal.policy.evaluate import evaluate
-from kardinal.policy.soak import Soak
-from kardinal.policy.transition import next_transition
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.policy.context import GateContext
+from kardinal.promotion.policy.evaluate import evaluate
+from kardinal.promotion.policy.soak import Soak
+from kardinal.promotion.policy.transition import next_transition
 from tests.policy.soaks import soak_since
 from tests.support import objects
 
@@ -22,9 +22,9 @@ NOW = datetime(2026, 3, 3, 14, 30, 15, tzinfo=UTC)
 BUNDLE = Bundle.model_validate(objects.bundle("app-1"))
 
 
-def soaking(minutes: float | None) -> Context:
+def soaking(minutes: float | None) -> GateContext:
     soak = Soak(unknown="-") if minutes is None else soak_since(NOW - timedelta(minutes=minutes))
-    return Context(BUNDLE, "prod", "auto", soak=soak)
+    return GateContext(BUNDLE, "prod", "auto", soak=soak)
 
 
 def moment(day: int, hour: int = 0, minute: int = 0) -> datetime:
@@ -108,7 +108,8 @@ condition = st.one_of(
 def test_the_answer_stays_until_the_moment_and_is_another_one_then(
     terms: list[str], junction: str, soaked: int
 ) -> None:
-    expression, context = junction.join(terms), soaking(soaked)
+    expression = junction.join(terms)
+    context = soaking(soaked)
     ready = evaluate(expression, context, now=NOW).ready
     turn = next_transition(expression, context, now=NOW)
     end = turn or NOW + timedelta(days=2)

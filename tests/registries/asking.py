@@ -6,11 +6,11 @@ import base64
 import json
 from typing import Any
 
-from kardinal.api import names
-from kardinal.api.image import ImageReference
 from kardinal.objects import JsonObject
+from kardinal.objects.image_reference import ImageReference
+from kardinal.objects.secret_purposes import ANNOTATION_HOSTS, CREDENTIALS_REGISTRY, LABEL_CREDENTIALS
 from kardinal_agent.endpoints import EndpointClient, StepHosts
-from kardinal_controller.registries import FLAG, Registry
+from kardinal_controller.registries import FLAG, RegistryClient
 from tests.support.names import TEAM
 
 __all__ = ["HERE", "asking", "image", "pull_secret"]
@@ -19,8 +19,8 @@ HERE = "127.0.0.1:*"
 """The pattern for the registries of tests."""
 
 
-def asking(*patterns: str, **options: Any) -> Registry:
-    return Registry(patterns, EndpointClient(StepHosts(patterns, flag=FLAG), **options))
+def asking(*patterns: str, **options: Any) -> RegistryClient:
+    return RegistryClient(patterns, EndpointClient(StepHosts(patterns, flag=FLAG), **options))
 
 
 def image(host: str, tag: str = "1.1.0") -> ImageReference:
@@ -28,7 +28,7 @@ def image(host: str, tag: str = "1.1.0") -> ImageReference:
 
 
 def pull_secret(
-    logins: dict[str, str], *, hosts: str, label: str = names.CREDENTIALS_REGISTRY, name: str = "pull"
+    logins: dict[str, str], *, hosts: str, label: str = CREDENTIALS_REGISTRY, name: str = "pull"
 ) -> JsonObject:
     """Return a pull Secret with logins (`user:password`) by registry, that says it is for `hosts`."""
     auths = {registry: {"auth": base64.b64encode(login.encode()).decode()} for registry, login in logins.items()}
@@ -40,8 +40,8 @@ def pull_secret(
         "metadata": {
             "name": name,
             "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: label},
-            "annotations": {names.ANNOTATION_HOSTS: hosts},
+            "labels": {LABEL_CREDENTIALS: label},
+            "annotations": {ANNOTATION_HOSTS: hosts},
         },
         "data": {".dockerconfigjson": base64.b64encode(document).decode()},
     }

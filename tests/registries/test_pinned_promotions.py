@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.objects import GRAPH, JsonObject
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
 from kardinal.scm import PullRequests
 from kardinal_controller.registries.lookups import AGAIN
 from tests.agent.conftest import reviewer
@@ -44,7 +44,8 @@ def kustomization(environment: str) -> str:
 
 def deploy_from(registry: ServedRegistry, repository: GitRepository, environment: str = DEV) -> None:
     """Let the repository deploy the image of a registry in an environment."""
-    name, path = f"name: {IMAGE}\n", kustomization(environment)
+    name = f"name: {IMAGE}\n"
+    path = kustomization(environment)
     overlay = repository.read(path).replace(name, f"{name}    newName: {image(registry)}\n")
     repository.commit({path: overlay})
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.kube import PatchType
 from kardinal.objects import DEPLOYMENT
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
+from kardinal_controller.program import ControlPlane
 from tests.resilience.installation import install
 from tests.resilience.processes import shell
 from tests.support.objects import namespace
@@ -24,7 +24,7 @@ JsonObject = dict[str, Any]
 
 
 @pytest.fixture
-async def running(world: World) -> Controller:
+async def running(world: World) -> ControlPlane:
     """Return the programs of `kardinal local up --simulate`, on the world's clock."""
     controller = await start_controller(world)
     await start_simulator(world)
@@ -54,7 +54,7 @@ def state(world: World) -> Callable[..., Awaitable[JsonObject]]:
 
 
 @pytest.fixture
-async def controller_alone(world: World) -> Controller:
+async def controller_alone(world: World) -> ControlPlane:
     """Return the controller with its agent, and nothing that deploys."""
     return await start_controller(world)
 

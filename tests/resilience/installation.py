@@ -14,9 +14,9 @@ from typing import Protocol
 
 import pytest
 
+from kardinal.clock import SystemClock
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client, load_connection
-from kardinal.runtime.clock import SystemClock
 from kardinal_local.simulator import BuiltInRenderer
 from tests.resilience.processes import Local, Shell
 from tests.support.programs import GitOpsTool

@@ -119,6 +119,10 @@ class Shell:
         self.temporary = directory / "temporary"
         self._started: list[Process] = []
         self.programs = Path(sys.executable).parent
+        self.kardinal = self.programs / "kardinal"
+        """The command that `run` runs to its end."""
+        self.tools: tuple[Path, ...] = ()
+        """Directories whose programs are found besides."""
         for made in (self.home, self.temporary):
             made.mkdir(parents=True)
 
@@ -128,7 +132,7 @@ class Shell:
             **{name: value for name, value in os.environ.items() if name not in _NOT_INHERITED},
             "HOME": str(self.home),
             "TMPDIR": str(self.temporary),
-            "PATH": str(self.programs),
+            "PATH": os.pathsep.join(map(str, (self.programs, *self.tools))),
             "NO_COLOR": "1",
             **({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}),
         }
@@ -149,7 +153,8 @@ class Shell:
 
     async def run(self, program: str, *arguments: str | Path, kubeconfig: Path | None = None, code: int = 0) -> str:
         """Return what a program printed that ended with `code`."""
-        process = await self.start(program, *arguments, kubeconfig=kubeconfig)
+        called = str(self.kardinal) if program == "kardinal" else program
+        process = await self.start(called, *arguments, kubeconfig=kubeconfig)
         ended = await process.ended()
         assert ended == code, f"{process.name} ended with {ended}:\n{process.output}"
         return process.output

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
 from tests.resilience.applications import application, applications, place
 from tests.resilience.committers import job
 from tests.resilience.installation import Install

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import PROMOTION_STEP
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import PROMOTION_STEP
+from kardinal_controller.program import ControlPlane
 from tests.support.names import DEV, POLICIES, PROD, STAGING
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_agent
@@ -31,7 +31,7 @@ SOAK = timedelta(minutes=1)
 @pytest.mark.usefixtures("fault_seed")
 @pytest.mark.parametrize("fault_seed", SEEDS)
 async def test_a_bundle_walks_through_every_environment_once_and_in_order(
-    world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
+    world: World, repository: GitRepository, running: ControlPlane, phase: Reached, state: Reached
 ) -> None:
     await start_agent(world, shard="edge")
     await world.apply(

@@ -9,10 +9,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.clock import Clock, Timer
 from kardinal.kube import NotFound
-from kardinal.runtime import Clock
-from kardinal.runtime.clock import Timer
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, state
 from tests.support.clock import VirtualClock
 from tests.support.names import DEV, POLICIES, STAGING

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.objects import GRAPH
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal_controller.program import ControlPlane
 from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, US, of_run
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.repository import GitRepository
@@ -31,7 +31,7 @@ def _condition(obj: JsonObject, type_: str) -> JsonObject:
 
 
 async def test_a_pull_request_closed_without_merge_fails_the_promotion(
-    world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
+    world: World, repository: GitRepository, running: ControlPlane, phase: Reached, state: Reached
 ) -> None:
     await world.apply(pipeline(repository, environments=[environment(PROD, approval="pr-review"), AFTER]), bundle("b"))
     step = await state("b", PROD, "WaitingForMerge")
@@ -45,7 +45,7 @@ async def test_a_pull_request_closed_without_merge_fails_the_promotion(
 
 
 async def test_a_deployment_that_never_becomes_healthy_fails_after_its_timeout_and_nothing_follows(
-    world: World, repository: GitRepository, running: Controller, state: Reached
+    world: World, repository: GitRepository, running: ControlPlane, state: Reached
 ) -> None:
     await world.apply(
         pipeline(repository, environments=[environment(DEV, health={"timeout": "3s"}), STAGING]),
@@ -62,7 +62,7 @@ async def test_a_deployment_that_never_becomes_healthy_fails_after_its_timeout_a
 
 
 async def test_without_anything_that_deploys_the_step_says_what_it_waits_for(
-    world: World, repository: GitRepository, controller_alone: Controller, state: Reached
+    world: World, repository: GitRepository, controller_alone: ControlPlane, state: Reached
 ) -> None:
     await world.apply(pipeline(repository), bundle("b"))
     step = await state("b", DEV, "HealthChecking")
@@ -89,7 +89,7 @@ MISTAKES: dict[str, tuple[JsonObject, JsonObject, str]] = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 async def test_a_bundle_that_cannot_be_translated_says_so_and_touches_nothing(
-    world: World, repository: GitRepository, running: Controller, phase: Reached, mistake: str
+    world: World, repository: GitRepository, running: ControlPlane, phase: Reached, mistake: str
 ) -> None:
     wrong, promoted, words = MISTAKES[mistake]
     wrong = wrong | {"spec": wrong["spec"] | {"git": {"url": repository.url, "provider": "local"}}}
@@ -103,7 +103,7 @@ async def test_a_bundle_that_cannot_be_translated_says_so_and_touches_nothing(
 
 
 async def test_a_pipeline_that_cannot_be_translated_says_so_itself(
-    world: World, repository: GitRepository, running: Controller
+    world: World, repository: GitRepository, running: ControlPlane
 ) -> None:
     circle = [environment(EU, dependsOn=[US]), environment(US, dependsOn=[EU])]
     await world.apply(pipeline(repository, environments=circle))
@@ -114,7 +114,7 @@ async def test_a_pipeline_that_cannot_be_translated_says_so_itself(
 
 
 async def test_a_missing_overlay_fails_the_step_naming_the_path(
-    world: World, repository: GitRepository, running: Controller, phase: Reached
+    world: World, repository: GitRepository, running: ControlPlane, phase: Reached
 ) -> None:
     head = repository.head()
     await world.apply(pipeline(repository, environments=[environment(DEV, path="environments/nowhere")]), bundle("b"))
@@ -125,7 +125,7 @@ async def test_a_missing_overlay_fails_the_step_naming_the_path(
 
 
 async def test_an_unreachable_repository_is_retried_with_its_error_in_sight(
-    world: World, repository: GitRepository, running: Controller, state: Reached, phase: Reached
+    world: World, repository: GitRepository, running: ControlPlane, state: Reached, phase: Reached
 ) -> None:
     hidden = repository.path.with_name("away.git")
     await world.apply(pipeline(repository, environments=[DEV]))
@@ -140,7 +140,7 @@ async def test_an_unreachable_repository_is_retried_with_its_error_in_sight(
 
 
 async def test_a_gate_whose_expression_is_broken_holds_prod_and_says_so(
-    world: World, repository: GitRepository, controller_alone: Controller, deployed: Deployed, state: Reached
+    world: World, repository: GitRepository, controller_alone: ControlPlane, deployed: Deployed, state: Reached
 ) -> None:
     await world.apply(
         pipeline(repository, environments=[DEV, PROD]),
@@ -159,7 +159,7 @@ async def test_a_gate_whose_expression_is_broken_holds_prod_and_says_so(
 
 
 async def test_a_failed_bundle_does_not_hold_up_the_next_one(
-    world: World, repository: GitRepository, running: Controller, phase: Reached
+    world: World, repository: GitRepository, running: ControlPlane, phase: Reached
 ) -> None:
     await world.apply(
         pipeline(repository, environments=[environment(DEV, health={"timeout": "2s"})]), bundle("b", tag="2-broken")

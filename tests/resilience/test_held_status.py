@@ -9,9 +9,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.kube import Client
 from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
 from tests.resilience.installation import Install, Installation
 from tests.resilience.processes import DEADLINE, IN_TEAM, Shell, make_namespace, phase, state, wait_for
 from tests.resilience.proxy import HoldingProxy, holding_proxy

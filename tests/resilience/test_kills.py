@@ -9,9 +9,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.kube import Client, ConnectionFailed
 from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
 from tests.resilience.processes import IN_TEAM, Local, Process, Shell, make_namespace, phase, wait_for
 from tests.support.names import DEV, PROD, TEAM
 from tests.support.objects import bundle, environment, pipeline

@@ -9,9 +9,9 @@ import aiohttp
 import orjson
 from prometheus_client.parser import text_string_to_metric_families
 
-from kardinal.api import BUNDLE, POLICY_GATE
 from kardinal.objects import SECRET
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
+from kardinal_controller.program import ControlPlane
 from tests.support.names import DEV, POLICIES, PROD, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.repository import IMAGE, GitRepository
@@ -38,7 +38,7 @@ HISTOGRAMS = {
 }
 
 
-async def _scrape(controller: Controller) -> dict[str, float]:
+async def _scrape(controller: ControlPlane) -> dict[str, float]:
     """Return the sum over all labels of every sample."""
     timeout = aiohttp.ClientTimeout(total=10)
     async with (
@@ -54,7 +54,7 @@ async def _scrape(controller: Controller) -> dict[str, float]:
     return sums
 
 
-async def _post(world: World, controller: Controller, body: dict[str, Any]) -> str:
+async def _post(world: World, controller: ControlPlane, body: dict[str, Any]) -> str:
     raw = orjson.dumps(body)
     headers = sign(raw, clock=world.clock)
     timeout = aiohttp.ClientTimeout(total=10)
@@ -67,7 +67,7 @@ async def _post(world: World, controller: Controller, body: dict[str, Any]) -> s
 
 
 async def test_each_of_the_eleven_metrics_is_moved(
-    world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
+    world: World, repository: GitRepository, running: ControlPlane, phase: Reached, state: Reached
 ) -> None:
     await world.client.create(SECRET, webhook_secret())
     await world.apply(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import POLICY_GATE
-from kardinal_controller.program import Controller
+from kardinal.promotion.kinds import POLICY_GATE
+from kardinal_controller.program import ControlPlane
 from kardinal_local.plane.audit import WRITES, LoggedRequest
 from tests.support.names import DEV, POLICIES, PROD
 from tests.support.objects import bundle, environment, gate, pipeline
@@ -44,7 +44,7 @@ async def _rest(world: World) -> None:
     await world.idle(timedelta(minutes=1))
 
 
-def _git_operations(controller: Controller) -> float:
+def _git_operations(controller: ControlPlane) -> float:
     """Return the fetches, reads and writes of repositories so far."""
     return sum(
         sample.value
@@ -57,7 +57,7 @@ def _git_operations(controller: Controller) -> float:
 async def test_an_hour_after_the_walk_nothing_is_written_or_fetched(
     world: World,
     repository: GitRepository,
-    controller_alone: Controller,
+    controller_alone: ControlPlane,
     deployed: Deployed,
     phase: Reached,
 ) -> None:
@@ -80,7 +80,7 @@ async def test_an_hour_after_the_walk_nothing_is_written_or_fetched(
 async def test_an_hour_before_a_closed_gate_nothing_is_written_or_fetched(
     world: World,
     repository: GitRepository,
-    controller_alone: Controller,
+    controller_alone: ControlPlane,
     deployed: Deployed,
     state: Reached,
 ) -> None:
@@ -105,7 +105,7 @@ async def test_an_hour_before_a_closed_gate_nothing_is_written_or_fetched(
 async def test_an_open_gate_before_a_closed_one_writes_only_what_freshness_needs(
     world: World,
     repository: GitRepository,
-    controller_alone: Controller,
+    controller_alone: ControlPlane,
     deployed: Deployed,
     state: Reached,
 ) -> None:
@@ -126,7 +126,7 @@ async def test_an_open_gate_before_a_closed_one_writes_only_what_freshness_needs
 
 
 async def test_an_hour_of_waiting_for_a_merge_writes_nothing(
-    world: World, repository: GitRepository, controller_alone: Controller, state: Reached
+    world: World, repository: GitRepository, controller_alone: ControlPlane, state: Reached
 ) -> None:
     await world.apply(pipeline(repository, environments=[environment(PROD, approval="pr-review")]), bundle("b"))
     await state("b", PROD, "WaitingForMerge")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from kardinal.kube import Access, Client, Connection
+from kardinal.kube import Client, ClusterAccess, Connection
 from tests.runtime.apiserver import WidgetServer, serving
 
 Until = Callable[[Callable[[], object]], object]
@@ -21,7 +21,7 @@ async def server() -> AsyncIterator[WidgetServer]:
 
 @pytest.fixture
 async def client(server: WidgetServer) -> AsyncIterator[Client]:
-    async with Client(Connection(Access(server.url)), user_agent="test") as opened:
+    async with Client(Connection(ClusterAccess(server.url)), user_agent="test") as opened:
         yield opened
 
 

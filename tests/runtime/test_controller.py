@@ -12,8 +12,8 @@ import structlog
 from structlog.contextvars import get_contextvars
 
 from kardinal.kube import Backoff, Conflict
-from kardinal.objects import Key
-from kardinal.runtime import Result, TerminalError
+from kardinal.objects import JsonObject, Key
+from kardinal.runtime import KeyMemory, Result, TerminalError
 from kardinal.runtime.consistency import Consistency
 from kardinal.runtime.controller import Controller
 from kardinal.runtime.metrics import Metrics
@@ -52,6 +52,7 @@ class Rig:
         concurrency: int = 1,
         deadline: float = 5.0,
         backoff: Backoff = EXACT,
+        memory: KeyMemory | None = None,
     ) -> None:
         self.metrics = Metrics(clock=clock)
         self.queue = PriorityQueue(clock=clock)
@@ -67,6 +68,7 @@ class Rig:
             concurrency=concurrency,
             backoff=backoff,
             deadline=deadline,
+            memory=memory,
         )
 
     async def __aenter__(self) -> Rig:
@@ -212,7 +214,8 @@ async def test_a_conflict_is_retried_quietly(clock: VirtualClock) -> None:
         async with Rig(clock, act) as rig:
             rig.queue.add(KEY)
             await rig.rest()
-    assert [entry["log_level"] for entry in logs] == ["debug"]
+    assert {entry["log_level"] for entry in logs} == {"debug"}
+    assert "reconcile met a conflict" in [entry["event"] for entry in logs]
 
 
 async def test_a_run_that_takes_too_long_is_cut_and_counted(clock: VirtualClock) -> None:
@@ -319,3 +322,65 @@ async def test_a_thousand_runs_that_never_wait_leave_the_loop_to_others(clock: V
         assert 0 < len(rig.reconciler.seen) < 100
         await rig.rest()
         assert len(rig.reconciler.seen) == 1000
+
+
+class Cache:
+    """The objects that exist, as far as a memory asks."""
+
+    def __init__(self, *keys: Key) -> None:
+        self.keys = set(keys)
+
+    def get(self, namespace: str, name: str) -> JsonObject | None:
+        return {} if Key(namespace, name) in self.keys else None
+
+
+async def test_memory_of_a_key_is_dropped_everywhere_once_a_run_finds_its_object_gone(clock: VirtualClock) -> None:
+    other = Key("default", "b")
+    cache = Cache(KEY, other)
+    memory = KeyMemory(cache)
+    failures: dict[Key, int] = memory.map()
+    urgent = memory.set()
+    closed: list[Key] = []
+    memory.on_drop(closed.append)
+
+    async def remember(key: Key) -> Result:
+        failures[key] = 1
+        urgent.add(key)
+        return Result()
+
+    async with Rig(clock, remember, memory=memory) as rig:
+        for key in (KEY, other):
+            rig.queue.add(key)
+        await rig.rest()
+        assert (set(failures), urgent, closed) == ({KEY, other}, {KEY, other}, [])
+        cache.keys.remove(KEY)
+        rig.queue.add(KEY)
+        await rig.rest()
+        assert (set(failures), urgent, closed) == ({other}, {other}, [KEY])
+
+
+def test_part_of_a_memory_is_dropped_by_itself_and_with_the_whole() -> None:
+    memory = KeyMemory(Cache())
+    part = memory.part()
+    failures: dict[Key, int] = memory.map()
+    watched: dict[Key, int] = part.map()
+    failures[KEY] = watched[KEY] = 1
+    part.drop(KEY)
+    assert (failures, watched) == ({KEY: 1}, {})
+    watched[KEY] = 2
+    memory.drop(KEY)
+    assert (failures, watched) == ({}, {})
+
+
+async def test_memory_of_an_object_that_is_gone_is_dropped_where_the_run_fails(clock: VirtualClock) -> None:
+    memory = KeyMemory(Cache())
+    failures: dict[Key, int] = memory.map()
+
+    async def fail(key: Key) -> Result:
+        failures[key] = 1
+        raise TerminalError("no")
+
+    async with Rig(clock, fail, memory=memory) as rig:
+        rig.queue.add(KEY)
+        await rig.rest()
+    assert failures == {}

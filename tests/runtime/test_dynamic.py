@@ -56,7 +56,7 @@ def names(handle: Handle) -> list[str]:
     return [obj["metadata"]["name"] for obj in handle.list()]
 
 
-async def test_what_exists_is_read_and_every_change_is_told(server: WidgetServer, viewer: Viewer) -> None:
+async def test_dynamic_informer_reads_and_reports_every_change(server: WidgetServer, viewer: Viewer) -> None:
     await server.put("a")
     handle = viewer.open()
     await read(handle)
@@ -93,7 +93,8 @@ async def test_the_same_scope_is_watched_once_and_another_apart(
 async def test_a_watch_ends_a_little_after_its_last_user(
     server: WidgetServer, manager: Manager, viewer: Viewer, clock: VirtualClock
 ) -> None:
-    first, second = viewer.open(), viewer.open()
+    first = viewer.open()
+    second = viewer.open()
     await read(first)
     first.close()
     first.close()
@@ -114,8 +115,10 @@ async def test_a_watch_ends_a_little_after_its_last_user(
 
 
 async def test_a_closed_handle_hears_no_more(server: WidgetServer, manager: Manager) -> None:
-    stays, goes = Viewer(manager), Viewer(manager)
-    staying, going = stays.open(), goes.open()
+    stays = Viewer(manager)
+    goes = Viewer(manager)
+    staying = stays.open()
+    going = goes.open()
     await read(staying)
     await read(going)
     before = goes.news

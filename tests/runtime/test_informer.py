@@ -14,9 +14,9 @@ from aiohttp import web
 
 from kardinal.kube import Client
 from kardinal.objects import Key, ResourceType
-from kardinal.runtime.informer import Change, Event, Informer
+from kardinal.runtime.informer import ChangeKind, Event, Informer
 from kardinal.runtime.metrics import Metrics
-from kardinal.runtime.reflector import Scope
+from kardinal.runtime.reflector import WatchScope
 from tests.runtime.apiserver import (
     WIDGET,
     Answer,
@@ -52,7 +52,7 @@ def metrics(clock: VirtualClock) -> Metrics:
 
 @pytest.fixture
 def informer(client: Client, clock: VirtualClock, metrics: Metrics) -> Informer:
-    return Informer(client, Scope(WIDGET), clock=clock, metrics=metrics.informer("Widget"))
+    return Informer(client, WatchScope(WIDGET), clock=clock, metrics=metrics.informer("Widget"))
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ async def test_an_empty_collection_is_complete_without_events(informer: Informer
         assert heard.events == []
 
 
-async def test_what_exists_arrives_as_initial_additions_on_one_request(
+async def test_existing_objects_arrive_as_initial_additions(
     server: WidgetServer, informer: Informer, heard: Heard
 ) -> None:
     await server.put("a")
@@ -261,7 +261,7 @@ async def test_changes_made_while_the_watch_was_cut_are_noticed(
             ("DELETED", "remade"),
             ("UPDATED", "changed"),
         ]
-        deletions = [event for event in heard.events if event.change is Change.DELETED]
+        deletions = [event for event in heard.events if event.change is ChangeKind.DELETED]
         assert all(event.final_state_unknown for event in deletions)
         assert old in [event.old for event in deletions]
         assert not any(event.initial for event in heard.events)
@@ -473,7 +473,7 @@ async def test_the_watch_is_asked_to_last_between_five_and_ten_minutes(
 async def test_selectors_and_the_namespace_are_evaluated_by_the_server(
     server: WidgetServer, client: Client, clock: VirtualClock, metrics: Metrics
 ) -> None:
-    scope = Scope(WIDGET, "team-a", "shard=x", "metadata.name=a")
+    scope = WatchScope(WIDGET, "team-a", "shard=x", "metadata.name=a")
     informer = Informer(client, scope, clock=clock, metrics=metrics.informer("Widget"))
     async with running(informer):
         request = server.requests[0]
@@ -529,7 +529,7 @@ async def test_indexes_follow_the_stream(server: WidgetServer, informer: Informe
         assert [obj["metadata"]["name"] for obj in informer.by_index("spec", "red")] == ["b"]
 
 
-async def test_what_was_deleted_leaves_nothing_behind(server: WidgetServer, informer: Informer) -> None:
+async def test_deleted_object_leaves_nothing_behind(server: WidgetServer, informer: Informer) -> None:
     class Tracked(dict[str, object]):
         """A dictionary that can be referred to weakly."""
 
@@ -573,7 +573,7 @@ async def test_the_key_of_a_cluster_scoped_object_ignores_the_namespace_asked_fo
     server: WidgetServer, client: Client, clock: VirtualClock, metrics: Metrics
 ) -> None:
     resource = ResourceType("example.com", "v1", "Widget", "widgets", namespaced=False)
-    informer = Informer(client, Scope(resource), clock=clock, metrics=metrics.informer("Widget"))
+    informer = Informer(client, WatchScope(resource), clock=clock, metrics=metrics.informer("Widget"))
     obj = {"kind": "Widget", "metadata": {"name": "a", "resourceVersion": "30"}}
     server.fail_next("watchlist", watch_lines(event_line("ADDED", obj), bookmark(30, initial_events_end=True)))
     async with running(informer):

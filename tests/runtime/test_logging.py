@@ -17,10 +17,12 @@ from kardinal.runtime.logging import configure, describe, get_logger
 @pytest.fixture(autouse=True)
 def _restored() -> Iterator[None]:
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers = root.handlers[:]
+    level = root.level
     yield
     structlog.reset_defaults()
-    root.handlers[:], root.level = handlers, level
+    root.handlers[:] = handlers
+    root.level = level
 
 
 class Terminal(io.StringIO):
@@ -42,7 +44,7 @@ def test_a_line_is_json_with_time_level_and_context() -> None:
     assert line == {"event": "hello", "level": "info", "controller": "c", "count": 3}
 
 
-def test_what_is_below_the_level_is_not_written() -> None:
+def test_lines_below_the_level_are_not_written() -> None:
     stream = io.StringIO()
     configure(stream=stream, level="warning")
     get_logger().info("hello")
@@ -58,7 +60,7 @@ def test_a_terminal_gets_columns_and_not_json() -> None:
     assert not stream.getvalue().startswith("{")
 
 
-def test_what_others_wrote_is_shown_and_not_obeyed_by_a_terminal() -> None:
+def test_foreign_text_in_a_log_is_escaped_for_terminals() -> None:
     stream = Terminal()
     configure(stream=stream)
     get_logger().warning("refused", reason="\x1b[2J\x9b2J\u202eab", seen=["\x1b[8m"])

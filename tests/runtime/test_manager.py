@@ -157,7 +157,7 @@ async def test_a_run_under_way_is_finished_and_none_is_begun_when_stopping(
     assert manager.idle
 
 
-async def test_what_does_not_stop_in_time_is_cancelled_and_named(
+async def test_component_that_does_not_stop_in_time_is_cancelled_and_named(
     client: Client, clock: VirtualClock, diary: list[str]
 ) -> None:
     manager = Manager(client, clock=clock, name="test", grace=0.05)
@@ -353,7 +353,7 @@ async def test_ready_checks_are_named_listed_and_can_be_left_out(manager: Manage
     await manager.stop()
 
 
-async def test_what_keeps_a_manager_busy_can_be_read(manager: Manager, diary: list[str]) -> None:
+async def test_busy_components_of_a_manager_are_listed(manager: Manager, diary: list[str]) -> None:
     reconciler = Diarist(diary)
     reconciler.gate.clear()
     channel = Channel()

@@ -9,7 +9,7 @@ import pytest
 
 from kardinal.kube import ApiError, Client, Conflict, NotFound, PatchType, load_connection
 from kardinal.objects import CONFIG_MAP, EVENT, NAMESPACE, SECRET, JsonObject, Key, key_of
-from kardinal.runtime import Change, Channel, Event, Manager, Result, StatusWriter, Watch
+from kardinal.runtime import ChangeKind, Channel, Event, Manager, Result, StatusWriter, Watch
 from kardinal_local.plane import Authority, LocalPlane
 from tests.runtime.conftest import until
 from tests.support.clock import VirtualClock, WorldClock
@@ -111,9 +111,9 @@ async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
     try:
         await eventually(lambda: len(heard) >= 3, manager, clock)
         assert sorted((event.change, event.key.name) for event in heard) == [
-            (Change.ADDED, "remade"),
-            (Change.DELETED, "deleted"),
-            (Change.DELETED, "remade"),
+            (ChangeKind.ADDED, "remade"),
+            (ChangeKind.DELETED, "deleted"),
+            (ChangeKind.DELETED, "remade"),
         ]
         await server_client.create(CONFIG_MAP, config_map("after"))
         await eventually(lambda: informer.get(TEAM, "after"), manager, clock)
@@ -124,7 +124,7 @@ async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
 
 
 async def test_an_object_leaves_a_selector_and_comes_back(server_client: Client, manager: Manager) -> None:
-    heard: list[tuple[Change, str]] = []
+    heard: list[tuple[ChangeKind, str]] = []
     informer = manager.informer(CONFIG_MAP, labels="shard=x")
     informer.on_event(lambda event: heard.append((event.change, event.key.name)))
     await manager.start()
@@ -134,7 +134,7 @@ async def test_an_object_leaves_a_selector_and_comes_back(server_client: Client,
     for shard in ("y", "x"):
         await server_client.patch(CONFIG_MAP, "a", TEAM, {"metadata": {"labels": {"shard": shard}}})
     await until(lambda: len(heard) == 3)
-    assert heard == [(Change.ADDED, "a"), (Change.DELETED, "a"), (Change.ADDED, "a")]
+    assert heard == [(ChangeKind.ADDED, "a"), (ChangeKind.DELETED, "a"), (ChangeKind.ADDED, "a")]
 
 
 class Counter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kardinal.objects import JsonObject, Key
-from kardinal.runtime.informer import Change, Event
+from kardinal.runtime.informer import ChangeKind, Event
 from kardinal.runtime.predicates import (
     Predicate,
     changed,
@@ -33,11 +33,11 @@ def widget(
 
 
 def update(old: JsonObject, new: JsonObject) -> Event:
-    return Event(Change.UPDATED, KEY, old, new)
+    return Event(ChangeKind.UPDATED, KEY, old, new)
 
 
-CREATED = Event(Change.ADDED, KEY, None, widget())
-DELETED = Event(Change.DELETED, KEY, widget(), None)
+CREATED = Event(ChangeKind.ADDED, KEY, None, widget())
+DELETED = Event(ChangeKind.DELETED, KEY, widget(), None)
 UNCHANGED = update(widget(), widget())
 
 ALWAYS = Predicate(lambda _: True)
@@ -60,7 +60,7 @@ def test_creation_deletion_and_update_are_told_apart(predicate: Predicate, lets:
     ],
     ids=["changed", "generation", "labels", "metadata", "status"],
 )
-def test_what_compares_lets_creation_and_deletion_through_and_no_update_without_difference(
+def test_comparing_predicate_passes_updates_with_a_difference_only(
     predicate: Predicate,
 ) -> None:
     assert predicate(CREATED)
@@ -94,12 +94,13 @@ def test_an_update_passes_where_the_aspect_differs(predicate: Predicate, new: Js
 
 def test_either_looks_at_the_old_and_the_new_object() -> None:
     red = either(lambda obj: obj["spec"].get("colour") == "red")
-    painted, plain = widget(colour="red"), widget()
+    painted = widget(colour="red")
+    plain = widget()
     assert red(update(plain, painted))
     assert red(update(painted, plain))
     assert not red(update(plain, plain))
-    assert red(Event(Change.ADDED, KEY, None, painted))
-    assert red(Event(Change.DELETED, KEY, painted, None))
+    assert red(Event(ChangeKind.ADDED, KEY, None, painted))
+    assert red(Event(ChangeKind.DELETED, KEY, painted, None))
     assert not red(DELETED)
 
 

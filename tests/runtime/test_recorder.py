@@ -70,7 +70,7 @@ async def test_an_event_says_what_the_api_requires(
     }
 
 
-async def test_what_concerns_the_whole_cluster_is_told_in_the_default_namespace(
+async def test_event_on_a_cluster_scoped_object_is_in_the_default_namespace(
     server: WidgetServer, recorder: EventRecorder
 ) -> None:
     recorder.event({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}, reason="R", note="n")
@@ -81,7 +81,7 @@ async def test_what_concerns_the_whole_cluster_is_told_in_the_default_namespace(
     assert body["action"] == "R"
 
 
-async def test_what_is_repeated_becomes_one_object_with_a_count(
+async def test_repeated_event_is_one_object_with_a_count(
     server: WidgetServer, recorder: EventRecorder, clock: VirtualClock
 ) -> None:
     for _ in range(5):
@@ -93,9 +93,7 @@ async def test_what_is_repeated_becomes_one_object_with_a_count(
     assert server.writes[-1][2] == {"series": {"count": 5, "lastObservedTime": "2026-03-03T10:00:04.000000Z"}}
 
 
-async def test_what_is_repeated_before_it_is_written_is_written_once(
-    server: WidgetServer, recorder: EventRecorder
-) -> None:
+async def test_event_repeated_before_its_write_is_written_once(server: WidgetServer, recorder: EventRecorder) -> None:
     for _ in range(9):
         recorder.event(REF, reason="R", note="n")
     await until(lambda: recorder.idle)
@@ -239,7 +237,7 @@ async def test_the_names_of_events_depend_on_their_content_alone(client: Client,
     assert len(names) == 1
 
 
-async def test_what_is_noted_is_written_before_the_end(
+async def test_recorded_events_are_written_before_the_end(
     server: WidgetServer, recorder: EventRecorder, dropped: Counter[str]
 ) -> None:
     for number in range(10):

@@ -13,7 +13,7 @@ from kardinal.runtime.informer import Informer
 from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.predicates import changed
 from kardinal.runtime.queue import INITIAL_PRIORITY, PriorityQueue
-from kardinal.runtime.reflector import Scope
+from kardinal.runtime.reflector import WatchScope
 from tests.runtime.apiserver import WIDGET
 from tests.support.clock import VirtualClock
 
@@ -39,7 +39,7 @@ def widget(name: str, revision: int, *owners: JsonObject, uid: str = "u", **more
 
 @pytest.fixture
 def informer(client: Client, clock: VirtualClock) -> Informer:
-    return Informer(client, Scope(WIDGET), clock=clock, metrics=Metrics(clock=clock).informer("Widget"))
+    return Informer(client, WatchScope(WIDGET), clock=clock, metrics=Metrics(clock=clock).informer("Widget"))
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_cluster_scoped_owner_has_no_namespace() -> None:
     assert list(to_owner(NAMESPACE)(widget("a", 1, owner))) == [Key("", "x")]
 
 
-async def test_what_existed_before_is_less_urgent_than_what_happens(informer: Informer, queue: PriorityQueue) -> None:
+async def test_existing_objects_are_less_urgent_than_changes(informer: Informer, queue: PriorityQueue) -> None:
     Watch(informer).attach(queue)
     informer.replace({Key("default", "old"): widget("old", 1)}, "1")
     informer.apply("ADDED", widget("new", 2))

@@ -47,7 +47,7 @@ def test_an_index_follows_additions_changes_and_removals(store: Store) -> None:
     assert store.by_index("colour", "blue") == []
 
 
-def test_what_an_index_files_is_walked_from_either_end(store: Store) -> None:
+def test_index_is_walked_from_either_end(store: Store) -> None:
     store.add_index("colour", colours)
     put(store, widget("c", colour="red"), widget("a", colour="red"), widget("b", colour="blue"))
     put(store, widget("b", colour="red"))
@@ -91,7 +91,8 @@ def test_an_object_that_an_index_fails_on_is_left_out_of_it_alone(store: Store) 
         return [obj["spec"]["needed"]]
 
     store.add_index("strict", strict)
-    odd, fine = widget("odd"), widget("fine") | {"spec": {"needed": "x"}}
+    odd = widget("odd")
+    fine = widget("fine") | {"spec": {"needed": "x"}}
     put(store, odd, fine)
     assert store.by_index("strict", "x") == [fine]
     assert names(store.list()) == ["odd", "fine"]

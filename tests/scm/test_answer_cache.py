@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.scm.http import Answer, cache
+from kardinal.scm.http import HostAnswer, cache
 from kardinal.scm.http.cache import AnswerCache
 
 
-def tagged(tag: str, body: bytes = b"[]") -> Answer:
-    return Answer(200, {"etag": tag}, body)
+def tagged(tag: str, body: bytes = b"[]") -> HostAnswer:
+    return HostAnswer(200, {"etag": tag}, body)
 
 
-def test_what_did_not_change_is_answered_from_before_with_the_headers_of_today() -> None:
+def test_unchanged_answer_comes_from_the_cache_with_new_headers() -> None:
     kept = AnswerCache()
-    kept.resolve("a", "/pulls", Answer(200, {"etag": "v1", "x-ratelimit-remaining": "9"}, b"[1]"))
+    kept.resolve("a", "/pulls", HostAnswer(200, {"etag": "v1", "x-ratelimit-remaining": "9"}, b"[1]"))
     assert kept.tag("a", "/pulls") == "v1"
-    again = kept.resolve("a", "/pulls", Answer(304, {"x-ratelimit-remaining": "8"}))
+    again = kept.resolve("a", "/pulls", HostAnswer(304, {"x-ratelimit-remaining": "8"}))
     assert (again.status, again.body, again.headers["x-ratelimit-remaining"]) == (200, b"[1]", "8")
 
 
@@ -25,11 +25,11 @@ def test_an_answer_belongs_to_its_credential_and_its_address() -> None:
     kept.resolve("a", "/pulls", tagged("v1"))
     assert kept.tag("b", "/pulls") is None
     assert kept.tag("a", "/pulls?page=2") is None
-    assert kept.resolve("b", "/pulls", Answer(304)).status == 304
+    assert kept.resolve("b", "/pulls", HostAnswer(304)).status == 304
 
 
-@pytest.mark.parametrize("answer", [Answer(200, {}, b"[2]"), Answer(404), Answer(500)])
-def test_an_answer_that_took_the_place_of_a_kept_one_is_asked_for_anew(answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [HostAnswer(200, {}, b"[2]"), HostAnswer(404), HostAnswer(500)])
+def test_an_answer_that_took_the_place_of_a_kept_one_is_asked_for_anew(answer: HostAnswer) -> None:
     kept = AnswerCache()
     kept.resolve("a", "/pulls", tagged("v1"))
     assert kept.resolve("a", "/pulls", answer) == answer
@@ -41,7 +41,7 @@ def test_the_answers_used_longest_ago_go_first(monkeypatch: pytest.MonkeyPatch) 
     kept = AnswerCache()
     for url in ("/1", "/2"):
         kept.resolve("a", url, tagged("v1"))
-    kept.resolve("a", "/1", Answer(304))
+    kept.resolve("a", "/1", HostAnswer(304))
     kept.resolve("a", "/3", tagged("v1"))
     assert [kept.tag("a", url) for url in ("/1", "/2", "/3")] == ["v1", None, "v1"]
 

@@ -20,7 +20,7 @@ from kardinal.scm.errors import (
     UnknownAnswer,
 )
 from kardinal.scm.gitea_answers import ANSWERS, PERMISSIONS
-from kardinal.scm.http import Answer, Outcome, Rule, decide
+from kardinal.scm.http import HostAnswer, Outcome, Rule, decide
 from kardinal.scm.http.answers import MAX_WAIT, quota_of, retry_after_of
 
 NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
@@ -37,8 +37,13 @@ class Row(NamedTuple):
     error: type[Exception] | None
 
     def decided(self) -> Rule:
-        return decide(ANSWERS, self.operation, Answer(self.status, {}, self.body.encode()), age=self.age)
+        return decide(ANSWERS, self.operation, HostAnswer(self.status, {}, self.body.encode()), age=self.age)
 
+
+_REJECTED = '{"message":"PushRejected with remote message: '
+OVERTAKEN = f"{_REJECTED}cannot lock ref 'refs/heads/main': is at 2d4513a3 but expected 398ca95c\"}}"
+_LOCK = "/var/lib/gitea/data/gitea-repositories/acme/gitops.git/./refs/heads/main.lock"
+LOCKED = f"{_REJECTED}cannot lock ref 'refs/heads/main': Unable to create '{_LOCK}': File exists.\\n\\nAnother git\"}}"
 
 GITEA: Sequence[Row] = [
     Row("open", 201, "{}", None, Outcome.SUCCESS, None),
@@ -68,12 +73,15 @@ GITEA: Sequence[Row] = [
     Row("merge", 409, '{"message":"head out of date"}', None, Outcome.REREAD, None),
     Row("merge", 409, '{"message":"merge push out of date"}', None, Outcome.TRANSIENT, HostUnavailable),
     Row("merge", 409, '{"message":"PushRejected with remote message: no"}', None, Outcome.TERMINAL, RequestRefused),
+    Row("merge", 409, OVERTAKEN, None, Outcome.TRANSIENT, HostUnavailable),
+    Row("merge", 409, LOCKED, None, Outcome.TRANSIENT, MergeBlocked),
     Row("merge", 409, '{"Style":"rebase","StdErr":"CONFLICT"}', None, Outcome.TERMINAL, ConflictWithBase),
     Row("merge", 409, '{"message":"something new"}', None, Outcome.UNKNOWN, UnknownAnswer),
     Row("close", 412, '{"message":"already merged"}', None, Outcome.REREAD, None),
     Row("update", 409, '{"message":"the issue is already changed"}', None, Outcome.UNKNOWN, UnknownAnswer),
     Row("statuses", 404, '{"message":"not found"}', 1.0, Outcome.TRANSIENT, HostUnavailable),
     Row("statuses", 404, '{"message":"not found"}', 90.0, Outcome.TERMINAL, RequestRefused),
+    Row("reviewers", 404, '{"message":"user does not exist"}', 0.0, Outcome.TERMINAL, RequestRefused),
     Row("get", 401, '{"message":"invalid"}', None, Outcome.TERMINAL, AccessDenied),
     Row("get", 403, '{"message":"token does not have"}', None, Outcome.TERMINAL, AccessDenied),
     Row("get", 429, "", None, Outcome.TRANSIENT, RateLimited),
@@ -104,9 +112,9 @@ def test_each_operation_has_a_permission_to_name() -> None:
 
 def test_a_header_decides_where_a_rule_asks_for_one() -> None:
     table = [Rule(status=403, outcome=Outcome.TRANSIENT, header=("x-ratelimit-remaining", "^0$"), error=RateLimited)]
-    assert decide(table, "get", Answer(403, {"x-ratelimit-remaining": "0"})).outcome is Outcome.TRANSIENT
-    assert decide(table, "get", Answer(403, {"x-ratelimit-remaining": "10"})).outcome is Outcome.TERMINAL
-    assert decide(table, "get", Answer(403)).outcome is Outcome.TERMINAL
+    assert decide(table, "get", HostAnswer(403, {"x-ratelimit-remaining": "0"})).outcome is Outcome.TRANSIENT
+    assert decide(table, "get", HostAnswer(403, {"x-ratelimit-remaining": "10"})).outcome is Outcome.TERMINAL
+    assert decide(table, "get", HostAnswer(403)).outcome is Outcome.TERMINAL
 
 
 def test_an_unknown_answer_is_worth_three_attempts() -> None:
@@ -123,6 +131,7 @@ def test_an_unknown_answer_is_worth_three_attempts() -> None:
         ("99999999", MAX_WAIT),
         ("-5", None),
         ("soon", None),
+        ("Mon, 01 Jan 99999999999 00:00:00 GMT", None),
         ("1e9", None),
         ("٣", None),
         ("", None),
@@ -170,8 +179,8 @@ def test_the_quota_is_read_under_both_names() -> None:
     ],
 )
 def test_of_an_error_the_documented_fields_are_quoted(body: bytes, said: str) -> None:
-    assert Answer(500, {}, body).message() == said
+    assert HostAnswer(500, {}, body).message() == said
 
 
 def test_a_message_is_cut() -> None:
-    assert len(Answer(500, {}, b'{"message": "' + b"x" * 10_000 + b'"}').message()) == 200
+    assert len(HostAnswer(500, {}, b'{"message": "' + b"x" * 10_000 + b'"}').message()) == 200

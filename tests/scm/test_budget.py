@@ -8,17 +8,17 @@ from datetime import timedelta
 import pytest
 
 from kardinal.scm import RateLimited
-from kardinal.scm.http import Budget, HostSessions, Priority, Rate, sessions
+from kardinal.scm.http import HostSessions, Priority, Rate, RequestBudget, sessions
 from kardinal.scm.http.answers import Quota
 from tests.support.clock import VirtualClock
 
 
 @pytest.fixture
-def budget(clock: VirtualClock) -> Budget:
-    return Budget(Rate(per_second=1.0, burst=2), clock=clock)
+def budget(clock: VirtualClock) -> RequestBudget:
+    return RequestBudget(Rate(per_second=1.0, burst=2), clock=clock)
 
 
-async def test_what_waits_is_served_by_what_it_is_for(budget: Budget, clock: VirtualClock) -> None:
+async def test_waiting_requests_are_served_by_priority(budget: RequestBudget, clock: VirtualClock) -> None:
     served: list[Priority] = []
 
     async def send(priority: Priority) -> None:
@@ -38,7 +38,7 @@ async def test_what_waits_is_served_by_what_it_is_for(budget: Budget, clock: Vir
     assert served == [Priority.MERGE, Priority.OPEN, Priority.POLL, Priority.POLL]
 
 
-async def test_a_burst_is_back_after_a_pause_and_not_more(budget: Budget, clock: VirtualClock) -> None:
+async def test_a_burst_is_back_after_a_pause_and_not_more(budget: RequestBudget, clock: VirtualClock) -> None:
     for _ in range(2):
         await budget.take(Priority.OPEN)
     await clock.advance(timedelta(hours=1))
@@ -51,7 +51,7 @@ async def test_a_burst_is_back_after_a_pause_and_not_more(budget: Budget, clock:
     await third
 
 
-async def test_a_request_that_gives_up_leaves_its_turn_to_the_next(budget: Budget, clock: VirtualClock) -> None:
+async def test_a_request_that_gives_up_leaves_its_turn_to_the_next(budget: RequestBudget, clock: VirtualClock) -> None:
     for _ in range(2):
         await budget.take(Priority.OPEN)
     first, second = (asyncio.create_task(budget.take(Priority.OPEN)) for _ in range(2))
@@ -62,7 +62,9 @@ async def test_a_request_that_gives_up_leaves_its_turn_to_the_next(budget: Budge
     assert first.cancelled()
 
 
-async def test_a_host_that_asks_to_wait_stops_every_request_with_the_time(budget: Budget, clock: VirtualClock) -> None:
+async def test_a_host_that_asks_to_wait_stops_every_request_with_the_time(
+    budget: RequestBudget, clock: VirtualClock
+) -> None:
     for _ in range(2):
         await budget.take(Priority.OPEN)
     waiting = asyncio.create_task(budget.take(Priority.MERGE))
@@ -79,7 +81,7 @@ async def test_a_host_that_asks_to_wait_stops_every_request_with_the_time(budget
     await budget.take(Priority.MERGE)
 
 
-async def test_a_shorter_wait_does_not_end_a_longer_one(budget: Budget) -> None:
+async def test_a_shorter_wait_does_not_end_a_longer_one(budget: RequestBudget) -> None:
     budget.block(90.0)
     budget.block(1.0)
     with pytest.raises(RateLimited) as limited:
@@ -97,8 +99,10 @@ async def test_a_shorter_wait_does_not_end_a_longer_one(budget: Budget) -> None:
         (0, set()),
     ],
 )
-async def test_what_is_left_is_kept_for_merges(clock: VirtualClock, remaining: int, served: set[Priority]) -> None:
-    budget = Budget(Rate(per_second=1.0, burst=100), clock=clock)
+async def test_rest_of_the_budget_is_kept_for_merges(
+    clock: VirtualClock, remaining: int, served: set[Priority]
+) -> None:
+    budget = RequestBudget(Rate(per_second=1.0, burst=100), clock=clock)
     budget.observe(Quota(remaining=remaining, limit=5000, reset=600.0))
     for priority in served:
         await budget.take(priority)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kardinal.runtime.clock import SystemClock
-from kardinal.scm import PROVIDERS, Approval, CommitStatus, HeadMoved, NewPullRequest, PullRequests, Target
+from kardinal.clock import SystemClock
+from kardinal.scm import PROVIDERS, Approval, CommitStatus, HeadMoved, NewPullRequest, PullRequests, RepositoryHost
 from kardinal.scm.comments import marked
 from kardinal.scm.gitea_values import ApiReview, approvals_of
 from kardinal.scm.http import HostSessions
@@ -38,17 +38,19 @@ class ScriptedHost:
             "GET /repos/acme/config": {"default_merge_style": "squash"},
             "GET /repos/acme/config/pulls/7": PULL,
         }
+        self.statuses: dict[str, int] = {}
         self.sent: list[tuple[str, Any]] = []
 
     async def handle(self, request: web.Request) -> web.Response:
         name = f"{request.method} {request.path.removeprefix('/api/v1')}"
-        body = await request.read()
+        read = await request.read()
         if request.method != "GET":
-            self.sent.append((name, json.loads(body)))
+            self.sent.append((name, json.loads(read)))
         if name not in self.answers:
             return web.json_response({"message": "not found"}, status=404)
         answer = self.answers[name]
-        return web.json_response(answer.pop(0) if isinstance(answer, Script) else answer)
+        body = answer.pop(0) if isinstance(answer, Script) else answer
+        return web.json_response(body, status=self.statuses.get(name, 200))
 
 
 class Script(list[Any]):
@@ -66,8 +68,8 @@ async def host_and_pulls() -> AsyncIterator[tuple[ScriptedHost, PullRequests]]:
     async with HostSessions(clock=SystemClock()) as http:
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/acme/config"
         provider = PROVIDERS["gitea"]
-        bare = Target(url=url, clock=http.clock, sessions=http)
-        target = Target(
+        bare = RepositoryHost(url=url, clock=http.clock, sessions=http)
+        target = RepositoryHost(
             url=url, clock=http.clock, sessions=http, authenticator=provider.authenticate({"token": "t"}, bare)
         )
         assert provider.connect is not None
@@ -121,6 +123,15 @@ async def test_an_update_that_changes_nothing_sends_nothing(host: ScriptedHost, 
     shown = await pulls.update(7, title="Promote", body="line\nline", labels=("kardinal",))
     assert shown.number == 7
     assert host.sent == []
+
+
+async def test_a_merge_that_the_host_refuses_and_then_shows_is_believed(
+    host: ScriptedHost, pulls: PullRequests
+) -> None:
+    host.answers["GET /repos/acme/config/pulls/7"] = Script([PULL, {**PULL, "state": "closed", "merged": True}])
+    host.answers["POST /repos/acme/config/pulls/7/merge"] = {"message": "Please try again later"}
+    host.statuses["POST /repos/acme/config/pulls/7/merge"] = 405
+    assert (await pulls.merge(7, by="alice")).state == "merged"
 
 
 async def test_a_status_that_says_the_same_is_not_sent(host: ScriptedHost, pulls: PullRequests) -> None:

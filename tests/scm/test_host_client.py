@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kardinal.runtime.clock import SystemClock
+from kardinal.clock import SystemClock
 from kardinal.scm import (
     PROVIDERS,
     AccessDenied,
@@ -18,8 +18,8 @@ from kardinal.scm import (
     HostUnavailable,
     PullRequests,
     RateLimited,
+    RepositoryHost,
     RequestRefused,
-    Target,
     UnknownAnswer,
 )
 from kardinal.scm.errors import PullRequestError
@@ -82,7 +82,7 @@ async def pulls(host: FaultyHost) -> AsyncIterator[PullRequests]:
 
 def connected(host: FaultyHost, http: HostSessions) -> PullRequests:
     provider = PROVIDERS["gitea"]
-    target = Target(
+    target = RepositoryHost(
         url=f"{host.url}/git/acme/config.git",
         clock=http.clock,
         sessions=http,
@@ -93,7 +93,7 @@ def connected(host: FaultyHost, http: HostSessions) -> PullRequests:
     assert TOKEN not in repr(authenticator)
     assert provider.connect is not None
     return provider.connect(
-        Target(
+        RepositoryHost(
             url=target.url,
             clock=http.clock,
             sessions=http,
@@ -302,12 +302,12 @@ async def test_an_answer_kept_for_one_credential_is_not_given_to_another(host: F
     async with HostSessions(clock=SystemClock()) as http:
         await connected(host, http).list("open")
         provider = PROVIDERS["gitea"]
-        target = Target(url=f"{host.url}/git/acme/config.git", clock=http.clock, sessions=http)
+        target = RepositoryHost(url=f"{host.url}/git/acme/config.git", clock=http.clock, sessions=http)
         other = provider.authenticate({"username": "robot", "password": "another"}, target)
         assert provider.connect is not None
-        await provider.connect(Target(url=target.url, clock=http.clock, sessions=http, authenticator=other)).list(
-            "open"
-        )
+        await provider.connect(
+            RepositoryHost(url=target.url, clock=http.clock, sessions=http, authenticator=other)
+        ).list("open")
     assert [request.headers.get("If-None-Match") for request in host.requests] == [None, None]
     assert host.requests[1].headers["Authorization"].startswith("Basic ")
 
@@ -321,7 +321,7 @@ async def test_a_certificate_that_is_none_is_named(host: FaultyHost) -> None:
 async def test_a_secret_without_a_token_is_named(host: FaultyHost) -> None:
     provider = PROVIDERS["gitea"]
     async with HostSessions(clock=SystemClock()) as http:
-        target = Target(url=f"{host.url}/acme/config", clock=http.clock, sessions=http)
+        target = RepositoryHost(url=f"{host.url}/acme/config", clock=http.clock, sessions=http)
         for values in ({}, {"username": "robot"}, {"password": "x"}, {"token": "\n"}):
             assert provider.authenticate(values, target) is None
         assert provider.connect is not None
@@ -332,7 +332,7 @@ async def test_a_secret_without_a_token_is_named(host: FaultyHost) -> None:
 async def test_a_token_with_a_line_break_cannot_add_a_header(host: FaultyHost) -> None:
     provider = PROVIDERS["gitea"]
     async with HostSessions(clock=SystemClock()) as http:
-        target = Target(url=f"{host.url}/acme/config", clock=http.clock, sessions=http)
+        target = RepositoryHost(url=f"{host.url}/acme/config", clock=http.clock, sessions=http)
         for values in ({"token": "x\r\nHost: elsewhere"}, {"username": "a\nb", "password": "c"}, {"token": "\0"}):
             with pytest.raises(AccessDenied, match="control characters") as denied:
                 provider.authenticate(values, target)

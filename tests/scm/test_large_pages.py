@@ -19,7 +19,8 @@ def of(count: int, length: int) -> list[dict[str, object]]:
 
 def listing(host: FaultyHost, items: list[dict[str, object]]) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
-        size, page = int(request.query["limit"]), int(request.query["page"])
+        size = int(request.query["limit"])
+        page = int(request.query["page"])
         more = len(items) > page * size
         headers = {"Link": f'<{host.url}?page={page + 1}>; rel="next"'} if more else {}
         return web.json_response(items[(page - 1) * size : page * size], headers=headers)

@@ -17,8 +17,8 @@ from kardinal.scm import (
     UnsupportedProvider,
     local_pull_requests,
 )
-from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.edit import Tree
+from kardinal.tree.commit_message import CommitMessage
+from kardinal.tree.edit import Tree
 from tests.git.conftest import Git, manifests, until
 from tests.support.clock import VirtualClock
 
@@ -101,7 +101,7 @@ async def test_a_conflict_names_the_file_and_leaves_the_pull_request_open(
     assert (await pulls.get(number)).state == "open"
 
 
-async def test_what_a_reviewer_adds_to_the_branch_is_merged_with_it(
+async def test_commit_of_a_reviewer_is_merged_with_the_branch(
     pulls: PullRequests, repository: Repository, bare: Git
 ) -> None:
     new = await propose(repository)

@@ -119,7 +119,18 @@ def test_a_signed_body_that_is_no_object_is_refused_as_such(name: str, parse: Pa
     [
         ({"ref": "refs/heads/main", "after": "b" * 40}, Delivery("push", branch="main", commit="b" * 40)),
         ({"ref": "refs/tags/v1"}, Delivery("push")),
-        ({"sha": "c" * 40, "context": "ci"}, Delivery("push", commit="c" * 40)),
+        ({"sha": "c" * 40, "context": "ci", "state": "pending"}, Delivery("push", commit="c" * 40)),
+        (
+            {"sha": "c" * 40, "context": "ci", "state": "failure", "branches": [{"name": "a"}, 1, {"name": "b"}]},
+            Delivery("push", commit="c" * 40, checked=("c" * 40, "a", "b")),
+        ),
+        ({"action": "created", "check_run": {"head_sha": "d" * 40}}, Delivery("push")),
+        ({"action": "completed", "check_run": {"head_sha": "d" * 40}}, Delivery("push", checked=("d" * 40,))),
+        ({"action": "completed", "workflow_job": {"head_branch": "a"}}, Delivery("push", checked=("a",))),
+        (
+            {"action": "success", "run": {"commit_sha": "e" * 40, "prettyref": "#7"}},
+            Delivery("push", checked=("e" * 40, "#7")),
+        ),
         ({"issue": {"number": 9, "pull_request": {"merged": False}}}, Delivery("push", number=9)),
         ({"issue": {"number": 9}}, Delivery("push")),
         ({"number": 7}, Delivery("push")),
@@ -137,9 +148,14 @@ def test_other_events_say_what_they_are_about(payload: Any, expected: Delivery) 
 
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=99),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20)
+    | st.sampled_from(["a\nb", "x" * 300, "x" * 3_000]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
+    max_leaves=4,
 )
 
 
@@ -154,6 +170,12 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
             "repository": VALUES | st.fixed_dictionaries({"clone_url": VALUES}),
             "ref": VALUES,
             "sha": VALUES,
+            "context": VALUES,
+            "state": VALUES,
+            "branches": VALUES | st.lists(VALUES | st.fixed_dictionaries({"name": VALUES}), max_size=12),
+            "action": st.sampled_from(["opened", "completed"]),
+            "check_run": VALUES | st.fixed_dictionaries({"head_sha": VALUES, "check_suite": VALUES}),
+            "run": VALUES | st.fixed_dictionaries({"commit_sha": VALUES}),
         },
     )
 )
@@ -165,4 +187,6 @@ def test_a_signed_payload_of_any_shape_is_a_delivery_of_bounded_fields(payload: 
     assert found.number is None or 0 < found.number < 2**53
     assert not isinstance(found.number, bool)
     assert all(isinstance(text, str) for text in (found.branch, found.commit, found.repository))
+    assert len(found.checked) <= 17
+    assert all(isinstance(name, str) and len(name) <= 255 for name in found.checked)
     assert (len(found.branch) <= 255, len(found.commit) <= 64, len(found.repository) <= 2048) == (True, True, True)

@@ -9,29 +9,30 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.bundle import ArtifactKind, Chart, Image
-from kardinal.api.pipeline import StepSpec
-from kardinal.steps.branch_layout import COMMITS_LIMIT, STATE_PATH, BranchState
-from kardinal.steps.builtin import BUILTIN_STEPS
-from kardinal.steps.commit_plan import edit_of
-from kardinal.steps.config_history import FileChange, RecordedCommit
-from kardinal.steps.config_merge import CONFIG_MERGE
-from kardinal.steps.config_replay import RecordMoved, check_brought, replays_of
-from kardinal.steps.config_source import ConfigMergeConfig
-from kardinal.steps.declaration import (
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.bundle import ArtifactKind, Chart, Image
+from kardinal.promotion.api.pipeline import StepSpec
+from kardinal.promotion.steps.branch_layout import COMMITS_LIMIT, STATE_PATH, BranchState
+from kardinal.promotion.steps.builtin import BUILTIN_STEPS
+from kardinal.promotion.steps.commit_plan import edit_of
+from kardinal.promotion.steps.config_history import RecordedCommit
+from kardinal.promotion.steps.config_merge import CONFIG_MERGE
+from kardinal.promotion.steps.config_replay import RecordMoved, check_brought, replays_of
+from kardinal.promotion.steps.config_source import ConfigMergeConfig
+from kardinal.promotion.steps.declaration import (
     EditContext,
     FileEdit,
     NoConfig,
     PlannedStep,
+    RenderSource,
     Role,
-    Source,
     StepDeclaration,
     Surroundings,
 )
-from kardinal.steps.edit import CHANGES_LIMIT, Changes, EditError
-from kardinal.steps.effect import NoEffect
-from kardinal.steps.overlay import Overlay
+from kardinal.promotion.steps.effect import NoEffect
+from kardinal.tree.differences import FileChange
+from kardinal.tree.edit import CHANGES_LIMIT, Changes, EditError
+from kardinal.tree.overlay import Overlay
 from tests.support.objects import bundle as bundle_object
 
 HERE = "environments/dev"
@@ -82,7 +83,7 @@ def changes(
         }
     )
     bundle = Bundle.model_validate(bundle_object("b", image=image, tag=tag))
-    around = Surroundings(source=Source("c" * 40, lambda _: tree(source)))
+    around = Surroundings(source=RenderSource("c" * 40, lambda _: tree(source)))
     return edit_of(step, bundle, steps, around)(tree(branch))
 
 
@@ -102,7 +103,7 @@ def test_without_one_the_directory_is_copied_as_the_edits_left_it() -> None:
     }
 
 
-def test_what_was_promoted_before_is_set_again_where_the_bundle_does_not_set_it() -> None:
+def test_earlier_images_are_kept_where_the_bundle_sets_none() -> None:
     before = {"images": [{"name": "db", "reference": "acme/db:7"}, {"name": "x", "reference": "docker.io/acme/app:1"}]}
     source = {f"{HERE}/a.yaml": "a\n"}
     found = changes({STATE_PATH: json.dumps(before)}, source, planned(render, renders=True))
@@ -181,7 +182,8 @@ def test_charts_of_the_record_are_set_again_and_hold_nothing_where_they_are_not_
 
 
 REPOSITORY = "https://git.example.org/acme/config"
-ONE, TWO = ("1" * 40, "2" * 40)
+ONE = "1" * 40
+TWO = "2" * 40
 
 
 def merging(branch: Mapping[str, str], read: list[str], *, commit: str | None) -> Changes:
@@ -208,7 +210,7 @@ def merging(branch: Mapping[str, str], read: list[str], *, commit: str | None) -
         replay: [[FileChange(f"{replay.source.commit[:1]}.yaml", None, b"x\n")]]
         for replay in replays_of(step, Bundle.model_validate(bundle_object("x")), ConfigMergeConfig(), known)
     }
-    source = Source("c" * 40, lambda _: tree({f"{HERE}/a.yaml": "a\n"}))
+    source = RenderSource("c" * 40, lambda _: tree({f"{HERE}/a.yaml": "a\n"}))
     around = Surroundings(source=source, differences=differences)
     return edit_of(step, bundle, steps, around)(tree(branch))
 
@@ -259,7 +261,7 @@ def test_a_record_of_another_repository_is_refused() -> None:
         (BranchState(config=(RecordedCommit(repository=REPOSITORY, commit=ONE),)), ["images"], "gitCommit"),
     ],
 )
-def test_what_is_recorded_is_not_left_out(state: BranchState, takes: list[ArtifactKind], missing: str) -> None:
+def test_recorded_configuration_is_not_left_out(state: BranchState, takes: list[ArtifactKind], missing: str) -> None:
     def step(kinds: frozenset[ArtifactKind] | None) -> PlannedStep:
         return PlannedStep(
             replace(planned(touch, renders=False).declaration, takes=kinds), NoConfig(), StepSpec(uses="e")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api.pipeline import MergeStrategy
-from kardinal.steps.config_history import Move, RecordedCommit, landed_commits, moves, recorded_moves, stacked
+from kardinal.promotion.api.pipeline import MergeStrategy
+from kardinal.promotion.steps.config_history import RecordedCommit, landed_commits, moves, recorded_moves, stacked
+from kardinal.tree.differences import Move
 
 URL = "https://git.example.org/acme/config"
-ONE, TWO, THREE = ("1" * 40, "2" * 40, "3" * 40)
+ONE = "1" * 40
+TWO = "2" * 40
+THREE = "3" * 40
 
 
 def landed(*commits: str, url: str = URL, path: str = "environments/dev") -> list[str]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kardinal.api.bundle import GitCommit
-from kardinal.api.pipeline import Git, Update
-from kardinal.steps.config_source import ConfigMergeConfig, source_of
+from kardinal.promotion.api.bundle import ConfigurationCommit
+from kardinal.promotion.api.pipeline import Git, Update
+from kardinal.promotion.steps.config_source import ConfigMergeConfig, source_of
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,6 @@ def test_the_secret_of_the_pipeline_is_for_its_own_host(own: str, repository: st
     """Which hosts http may be spoken to is the word of the operator, and is asked where a repository is opened."""
     git = Git.model_validate({"url": own, "secretRef": {"name": "own"}})
     update: dict[str, Any] = {"config": {"repository": repository}}
-    commit = GitCommit(repository=repository, sha="0" * 40)
+    commit = ConfigurationCommit(repository=repository, sha="0" * 40)
     found = source_of(git, Update.model_validate(update), commit, ConfigMergeConfig())
     assert found.secret == secret

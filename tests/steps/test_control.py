@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.pipeline import StepSpec
-from kardinal.steps.config import InvalidConfig, resolved
-from kardinal.steps.expressions import (
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.pipeline import StepSpec
+from kardinal.promotion.steps.config import InvalidConfig, resolved
+from kardinal.promotion.steps.expressions import (
     EXPRESSIONS_LIMIT,
     OUTPUTS_LIMIT,
     ExpressionError,
@@ -19,7 +19,7 @@ from kardinal.steps.expressions import (
     rendered,
     scope_of,
 )
-from kardinal.steps.sequence import planned, sequence_problems
+from kardinal.promotion.steps.sequence import planned, sequence_problems
 from tests.support.registry import REGISTRY
 
 URL = "https://tests.example.com/"
@@ -84,7 +84,7 @@ def test_steps_may_be_steered(steps: list[str | dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("name", ["git-clone", "git-commit", "git-push", "open-pr", "merge-pr", "health-check"])
 @pytest.mark.parametrize(("field", "value"), [("if", "true"), ("continueOnError", True)])
-def test_what_the_proof_rests_on_is_neither_left_out_nor_passed_over(name: str, field: str, value: Any) -> None:
+def test_steps_that_the_proof_needs_are_not_skippable(name: str, field: str, value: Any) -> None:
     names = ["git-clone", "kustomize-set-image", "git-commit", "git-push", "open-pr", "merge-pr", "health-check"]
     index = names.index(name)
     steps = [{"uses": each, **({field: value} if each == name else {})} for each in names]
@@ -200,7 +200,7 @@ def test_a_string_that_is_one_expression_keeps_the_type_of_its_value(text: str, 
     assert rendered({"a": [{"b": text}]}, SCOPE) == {"a": [{"b": value}]}
 
 
-def test_what_arrives_as_a_value_is_not_evaluated_again() -> None:
+def test_values_are_not_evaluated_again() -> None:
     scope = scope_of(STEP, BUNDLE, {"tests": {"x": "${bundle.name}"}})
     assert rendered({"a": "${outputs.tests.x}", "b": "is ${outputs.tests.x}"}, scope) == {
         "a": "${bundle.name}",

@@ -7,15 +7,23 @@ from typing import get_args
 
 import pytest
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.pipeline import StepSpec
-from kardinal.api.promotion_step import PromotionStepStatus
-from kardinal.steps.builtin import BUILTIN_STEPS, GIT_CLONE, GIT_PUSH, WAIT_FOR_MERGE
-from kardinal.steps.commit_plan import edit_of
-from kardinal.steps.declaration import EditContext, Fact, FileEdit, NoConfig, PlannedStep, Role, StepDeclaration
-from kardinal.steps.edit import Changes, EditError, Tree
-from kardinal.steps.facts import Facts, facts_of
-from kardinal.steps.sequence import planned
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.pipeline import StepSpec
+from kardinal.promotion.api.promotion_step import PromotionStepStatus
+from kardinal.promotion.steps.builtin import BUILTIN_STEPS, GIT_CLONE, GIT_PUSH, WAIT_FOR_MERGE
+from kardinal.promotion.steps.commit_plan import edit_of
+from kardinal.promotion.steps.declaration import (
+    EditContext,
+    Fact,
+    FileEdit,
+    NoConfig,
+    PlannedStep,
+    Role,
+    StepDeclaration,
+)
+from kardinal.promotion.steps.facts import StepFacts, facts_of
+from kardinal.promotion.steps.sequence import planned
+from kardinal.tree.edit import Changes, EditError, Tree
 
 STEP = PromotionStep.model_validate(
     {
@@ -72,7 +80,7 @@ def test_facts_are_read_by_what_they_are() -> None:
         "wait-for-merge": {"mergedBy": "alice"},
     }
     found = facts_of(PromotionStepStatus(outputs=outputs), map(step_of, steps))
-    assert found == Facts(base_commit="abc", changed=False, merged_by="alice")
+    assert found == StepFacts(base_commit="abc", changed=False, merged_by="alice")
 
 
 def test_a_step_of_another_name_can_find_out_the_same() -> None:
@@ -83,11 +91,11 @@ def test_a_step_of_another_name_can_find_out_the_same() -> None:
 
 @pytest.mark.parametrize("outputs", [None, {}, {"git-clone": None}, {"git-clone": {"other": 1}}])
 def test_a_fact_that_no_step_has_found_is_none(outputs: dict[str, object] | None) -> None:
-    assert facts_of(PromotionStepStatus(outputs=outputs), map(step_of, BUILTIN_STEPS.values())) == Facts()
+    assert facts_of(PromotionStepStatus(outputs=outputs), map(step_of, BUILTIN_STEPS.values())) == StepFacts()
 
 
 def test_every_fact_that_can_be_declared_can_be_read() -> None:
-    assert set(get_args(Fact)) == {field.name for field in fields(Facts)}
+    assert set(get_args(Fact)) == {field.name for field in fields(StepFacts)}
 
 
 def test_the_edits_of_all_steps_are_one_edit_and_other_steps_add_nothing() -> None:

@@ -6,27 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.steps.document_path import DocumentPath, Index, Item, Key, PathSyntaxError, parse_path
+from kardinal.edits.yaml.document_path import DocumentPath, Item, ListIndex, MappingKey, PathSyntaxError, parse_path
 
 text = st.text(min_size=1, max_size=8)
-segments = st.builds(Key, text) | st.builds(Item, text, st.text(max_size=8)) | st.builds(Index, st.integers(0, 999_999))
+segments = (
+    st.builds(MappingKey, text)
+    | st.builds(Item, text, st.text(max_size=8))
+    | st.builds(ListIndex, st.integers(0, 999_999))
+)
 
 
 @pytest.mark.parametrize(
     ("written", "segments"),
     [
-        ("image.tag", (Key("image"), Key("tag"))),
-        ("items[0].x", (Key("items"), Index(0), Key("x"))),
-        ("[0][1]", (Index(0), Index(1))),
-        ("a[name=app].image", (Key("a"), Item("name", "app"), Key("image"))),
-        ('a."b.c".d', (Key("a"), Key("b.c"), Key("d"))),
-        ('"a\\"b\\\\"', (Key('a"b\\'),)),
-        ('a[example.com/x="]=["]', (Key("a"), Item("example.com/x", "]=["))),
-        ("a[name=]", (Key("a"), Item("name", ""))),
-        ("a/b c.d-e", (Key("a/b c"), Key("d-e"))),
+        ("image.tag", (MappingKey("image"), MappingKey("tag"))),
+        ("items[0].x", (MappingKey("items"), ListIndex(0), MappingKey("x"))),
+        ("[0][1]", (ListIndex(0), ListIndex(1))),
+        ("a[name=app].image", (MappingKey("a"), Item("name", "app"), MappingKey("image"))),
+        ('a."b.c".d', (MappingKey("a"), MappingKey("b.c"), MappingKey("d"))),
+        ('"a\\"b\\\\"', (MappingKey('a"b\\'),)),
+        ('a[example.com/x="]=["]', (MappingKey("a"), Item("example.com/x", "]=["))),
+        ("a[name=]", (MappingKey("a"), Item("name", ""))),
+        ("a/b c.d-e", (MappingKey("a/b c"), MappingKey("d-e"))),
     ],
 )
-def test_a_path_names_keys_and_items(written: str, segments: tuple[Key | Index | Item, ...]) -> None:
+def test_a_path_names_keys_and_items(written: str, segments: tuple[MappingKey | ListIndex | Item, ...]) -> None:
     assert parse_path(written) == DocumentPath(segments)
     assert parse_path(str(parse_path(written))) == DocumentPath(segments)
 

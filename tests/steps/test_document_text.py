@@ -7,21 +7,21 @@ import textwrap
 import pytest
 import yaml
 
-from kardinal.steps.document_path import parse_path
-from kardinal.steps.document_text import DocumentFile, Update
-from kardinal.steps.document_walk import DocumentError
-from kardinal.steps.yaml_scalar import Scalar
+from kardinal.edits.yaml.document_path import parse_path
+from kardinal.edits.yaml.document_text import DocumentFile, FieldUpdate
+from kardinal.edits.yaml.document_walk import DocumentError
+from kardinal.edits.yaml.yaml_scalar import Scalar
 
 
-def update(path: str, value: Scalar, *, document: int = 0, create: bool = False) -> Update:
-    return Update(path=parse_path(path), value=value, document=document, create=create)
+def update(path: str, value: Scalar, *, document: int = 0, create: bool = False) -> FieldUpdate:
+    return FieldUpdate(path=parse_path(path), value=value, document=document, create=create)
 
 
-def edited(text: str, *updates: Update, json: bool = False) -> str:
+def edited(text: str, *updates: FieldUpdate, json: bool = False) -> str:
     return DocumentFile.parse(textwrap.dedent(text).encode(), json=json).edited(updates).decode()
 
 
-def refusal(text: str, *updates: Update, json: bool = False) -> str:
+def refusal(text: str, *updates: FieldUpdate, json: bool = False) -> str:
     with pytest.raises(DocumentError) as caught:
         edited(text, *updates, json=json)
     return str(caught.value)
@@ -135,7 +135,7 @@ def test_a_last_key_is_added_where_that_is_asked_for(before: str, after: str | N
         ("a: \x00", "a", "a character that YAML does not allow"),
     ],
 )
-def test_what_cannot_be_set_is_refused_with_the_line_and_what_is_there(text: str, path: str, message: str) -> None:
+def test_value_that_cannot_be_set_is_refused_with_its_line(text: str, path: str, message: str) -> None:
     assert message in refusal(text, update(path, "x"))
 
 

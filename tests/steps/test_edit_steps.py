@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle
-from kardinal.git.objects import Entry
-from kardinal.steps.edit import EditError, Tree
-from kardinal.steps.effect import NoEffect, Notes
+from kardinal.git.objects import TreeEntry
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.steps.effect import NoEffect, Notes
+from kardinal.tree.edit import EditError, Tree
 from tests.steps.trees import Files, promoted_bundle
 
 APP = "ghcr.io/acme/app"
@@ -218,7 +218,8 @@ def test_verify_effect_decides_what_becomes_of_an_edit_that_lacks_its_place(
     of = promoted_bundle(f"{APP}:1.1", charts=CHARTS if "chart" in step[0] else [])
 
     def made(mode: str) -> tuple[Files, Notes]:
-        files, notes = Files(tmp_path / mode, {"x": content, "y": "nothing"}), Notes()
+        files = Files(tmp_path / mode, {"x": content, "y": "nothing"})
+        notes = Notes()
         files.changes(step, of=of, notes=notes, update={"verifyEffect": mode})
         return files, notes
 
@@ -234,7 +235,7 @@ def test_verify_effect_decides_what_becomes_of_an_edit_that_lacks_its_place(
 
 
 @pytest.mark.parametrize("mode", ["warn", "off"])
-def test_what_cannot_be_edited_is_an_error_in_every_mode(tmp_path: Path, mode: str) -> None:
+def test_uneditable_file_is_an_error_in_every_mode(tmp_path: Path, mode: str) -> None:
     files = Files(tmp_path, {"values.yaml": "a: [", "link": "x"})
     for step in (("helm-set-image", {}), ("helm-set-image", {"file": "no.yaml"}), ("replace", {"files": ["none"]})):
         with pytest.raises(EditError):
@@ -321,25 +322,28 @@ def test_each_step_sees_what_those_before_have_done(tmp_path: Path) -> None:
     assert files.read("out/values.yaml") == VALUES.replace("1.0", "1.1") + "replicas: 2\n"
 
 
-FILE, LINK, SUBMODULE, EXECUTABLE = 0o100644, 0o120000, 0o160000, 0o100755
+FILE = 0o100644
+LINK = 0o120000
+SUBMODULE = 0o160000
+EXECUTABLE = 0o100755
 
 
 def with_entry(files: Files, name: str, mode: int, content: bytes) -> None:
     """Put a file of any mode into the environment's directory."""
-    put(files, name, Entry(mode, files.staging.add_blob(content)))
+    put(files, name, TreeEntry(mode, files.staging.add_blob(content)))
 
 
 def with_tree(files: Files, name: str, tree: str) -> None:
-    put(files, name, Entry.directory(tree))
+    put(files, name, TreeEntry.directory(tree))
 
 
-def put(files: Files, name: str, entry: Entry) -> None:
+def put(files: Files, name: str, entry: TreeEntry) -> None:
     root = files.staging.tree(files.tree)
     environments = files.staging.tree(root["environments"].id)
     environment = files.staging.tree(environments["dev"].id)
     made = files.staging.add_tree({**environment, name: entry})
-    made = files.staging.add_tree({**environments, "dev": Entry.directory(made)})
-    files.tree = files.staging.add_tree({**root, "environments": Entry.directory(made)})
+    made = files.staging.add_tree({**environments, "dev": TreeEntry.directory(made)})
+    files.tree = files.staging.add_tree({**root, "environments": TreeEntry.directory(made)})
 
 
 @pytest.mark.parametrize(
@@ -404,11 +408,11 @@ def test_files_and_levels_are_bounded(tmp_path: Path, step: tuple[str, Mapping[s
     files = Files(tmp_path, TREE)
     blob = files.staging.add_blob(b"")
     for name, count in (("many", 1_002), ("wide", 20_001)):
-        tree = files.staging.add_tree({str(number): Entry.file(blob) for number in range(count)})
+        tree = files.staging.add_tree({str(number): TreeEntry.file(blob) for number in range(count)})
         with_tree(files, name, tree)
-    tree = files.staging.add_tree({"x": Entry.file(blob)})
+    tree = files.staging.add_tree({"x": TreeEntry.file(blob)})
     for _ in range(300):
-        tree = files.staging.add_tree({"a": Entry.directory(tree)})
+        tree = files.staging.add_tree({"a": TreeEntry.directory(tree)})
     with_tree(files, "a", tree)
     assert message in refusal(files, step)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.api.pipeline import Git, StepSpec
-from kardinal.steps.declaration import Role
-from kardinal.steps.git_input import GitInputConfig, InputSource, input_of
-from kardinal.steps.sequence import planned
+from kardinal.promotion.api.pipeline import Git, StepSpec
+from kardinal.promotion.steps.declaration import Role
+from kardinal.promotion.steps.git_input import GitInputConfig, InputSource, input_of
+from kardinal.promotion.steps.sequence import planned
 from tests.steps.test_sequence import refusals
 from tests.support.registry import REGISTRY
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle
-from kardinal.steps.chart_lock import relocked
-from kardinal.steps.chart_versions import PromotedChart
-from kardinal.steps.document_walk import DocumentError
-from kardinal.steps.edit import EditError
+from kardinal.edits.helm.chart_lock import relocked
+from kardinal.edits.helm.chart_versions import PromotedChart
+from kardinal.edits.yaml.document_walk import DocumentError
+from kardinal.promotion.api import Bundle
+from kardinal.tree.edit import EditError
 from tests.steps.trees import Files, promoted_bundle
 
 REPOSITORY = "https://charts.example.com/stable"

@@ -6,11 +6,11 @@ import textwrap
 
 import pytest
 
-from kardinal.api.image import ImageReference
-from kardinal.steps.document_path import parse_path
-from kardinal.steps.document_walk import DocumentError
-from kardinal.steps.helm_values import Part, ValuePath, set_image_values, value_doubts
-from kardinal.steps.images import PromotedImage
+from kardinal.edits.helm.helm_values import Part, ValuePath, set_image_values, value_doubts
+from kardinal.edits.images import PromotedImage
+from kardinal.edits.yaml.document_path import parse_path
+from kardinal.edits.yaml.document_walk import DocumentError
+from kardinal.objects.image_reference import ImageReference
 
 DIGEST = "sha256:" + "ab" * 32
 OLD = "sha256:" + "cd" * 32
@@ -207,7 +207,7 @@ def test_a_list_of_containers_is_reached_by_name() -> None:
         ("- image: x\n", (), (), ["has no value `image`"], "- image: x\n"),
     ],
 )
-def test_what_has_no_effect_is_told_and_what_can_be_set_is_set(
+def test_values_without_effect_are_reported_and_others_set(
     text: str, images: tuple[PromotedImage, ...], paths: tuple[Path, ...], messages: list[str], after: str
 ) -> None:
     found = doubts(text, *images, paths=paths)
@@ -240,7 +240,7 @@ def test_a_path_of_an_image_that_is_not_promoted_is_passed_over() -> None:
         ("image: [1]\n", (), (), "image (line 1) is a list; name a single value in it"),
     ],
 )
-def test_what_cannot_be_edited_is_refused(
+def test_uneditable_values_file_is_refused(
     text: str, images: tuple[PromotedImage, ...], paths: tuple[Path, ...], message: str
 ) -> None:
     assert message in refusal(text, *images, paths=paths)

@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.api.image import ImageReference
-from kardinal.steps.images import ImageChange, PromotedImage
-from kardinal.steps.kustomization import KustomizationError, image_changes, set_images
+from kardinal.edits.images import ImageChange, PromotedImage
+from kardinal.edits.kustomize.kustomization import KustomizationError, image_changes, set_images
+from kardinal.objects.image_reference import ImageReference
 
 REPOSITORY = "ghcr.io/myorg/my-app"
 DIGEST = "sha256:" + "ab" * 32
@@ -28,7 +28,8 @@ def edited(text: str, *images: PromotedImage) -> str:
 
 
 def changed_lines(before: str, after: str) -> tuple[list[str], list[str]]:
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    old = before.splitlines(keepends=True)
+    new = after.splitlines(keepends=True)
     return [line for line in old if line not in new], [line for line in new if line not in old]
 
 
@@ -220,7 +221,7 @@ def test_several_images_are_set_at_once() -> None:
         ("a: \x00", "invalid YAML"),
     ],
 )
-def test_what_cannot_be_edited_is_refused_with_the_field(text: str, words: str) -> None:
+def test_uneditable_kustomization_is_refused_with_the_field(text: str, words: str) -> None:
     with pytest.raises(KustomizationError) as refused:
         edited(text)
     assert words in str(refused.value)
@@ -295,7 +296,8 @@ def test_any_kustomization_differs_afterwards_in_its_images_alone(
 ) -> None:
     image = promoted(f"{repository}:{tag}{digest}", name=name)
     after = set_images(text.encode(), [image])
-    before_data, after_data = yaml.safe_load(text) or {}, yaml.safe_load(after)
+    before_data = yaml.safe_load(text) or {}
+    after_data = yaml.safe_load(after)
     entries = after_data.pop("images")
     before_entries = before_data.pop("images", None) or []
     assert after_data == before_data

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from kardinal.steps.kustomize.reading import Reading, read_kustomization, read_rendered
-from kardinal.steps.overlay import Overlay
+from kardinal.edits.kustomize.reading import Reading, read_kustomization, read_rendered
+from kardinal.tree.overlay import Overlay
 
 POD = "spec: {containers: [{name: web, image: r/web:1}], initContainers: [{name: init, image: 'r/init:1'}]}"
 WEB = f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec: {{template: {{{POD}}}}}\n"
@@ -184,7 +184,7 @@ spec:
         ("resources: [v.yaml]", "Deployment web, container web (env/v.yaml) has an image with a variable"),
     ],
 )
-def test_what_may_bring_more_images_is_missing(kustomization: str, words: str) -> None:
+def test_source_that_may_bring_images_is_reported_missing(kustomization: str, words: str) -> None:
     files = BASE | {
         "env/g.yaml": "apiVersion: x/v1\nkind: Magic\nmetadata: {name: x}\n",
         "env/g.json": "{",
@@ -210,7 +210,7 @@ def test_what_may_bring_more_images_is_missing(kustomization: str, words: str) -
         ("components: [../env]", "env takes itself in"),
     ],
 )
-def test_what_may_change_images_in_an_unknown_way_is_uncertain(kustomization: str, words: str) -> None:
+def test_transformer_of_unknown_effect_is_uncertain(kustomization: str, words: str) -> None:
     files = BASE | {
         "env/t.yaml": "apiVersion: x/v1\nkind: Magic\nmetadata: {name: x}\n",
         "env/p.yaml": PATCH % ("web", "{name: web, image: p}"),
@@ -229,7 +229,7 @@ def test_what_may_change_images_in_an_unknown_way_is_uncertain(kustomization: st
         "commonAnnotations: {docs: 'https://example.com'}\nnamespace: x\nreplicas: [{name: a}]",
     ],
 )
-def test_what_changes_no_image_leaves_nothing_open(kustomization: str) -> None:
+def test_transformer_without_effect_on_images_is_certain(kustomization: str) -> None:
     files = BASE | {
         "env/p.yaml": PATCH % ("web", "{name: web, env: [{name: A, value: b}]}"),
         "env/t.yaml": "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: x}\nprefix: a\n",
@@ -244,7 +244,7 @@ def test_definitions_of_custom_resources_hold_no_image() -> None:
     assert texts(read("resources: [c.yaml]", {"env/c.yaml": f"{crd}---\n{WEB}"})) == ["r/init:1", "r/web:1"]
 
 
-def test_what_a_renderer_wrote_is_read() -> None:
+def test_rendered_manifests_are_read() -> None:
     assert sorted(image.text for image in read_rendered(f"{WEB}---\n{CRON}".encode()).images) == [
         "r/init:1",
         "r/init:1",

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from kardinal.api.image import ImageReference
-from kardinal.steps.images import PromotedImage
-from kardinal.steps.kustomization import set_images
+from kardinal.edits.images import PromotedImage
+from kardinal.edits.kustomize.kustomization import set_images
+from kardinal.objects.image_reference import ImageReference
 from tests.support.kubectl import Kubectl
 
 DIGEST = "sha256:" + "ab" * 32

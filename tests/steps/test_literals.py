@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api.image import ImageReference
-from kardinal.steps.images import PromotedImage
-from kardinal.steps.literals import LiteralError, literal_doubt, replace_versions
+from kardinal.edits.images import PromotedImage
+from kardinal.edits.literals import LiteralError, literal_doubt, replace_versions
+from kardinal.objects.image_reference import ImageReference
 
 DIGEST = "sha256:" + "ab" * 32
 
@@ -35,7 +35,7 @@ def replaced(text: str, reference: str = "ghcr.io/acme/app:1.1", *, literal: str
         ("ghcr.io/acme/app:1.1", "ghcr.io/acme/app:1.1"),
     ],
 )
-def test_what_follows_the_repository_becomes_the_promoted_version(before: str, after: str) -> None:
+def test_text_after_the_repository_becomes_the_promoted_version(before: str, after: str) -> None:
     assert replaced(before) == after
     with_digest = after.replace(":1.1", f":1.1@{DIGEST}")
     assert replaced(before, f"ghcr.io/acme/app:1.1@{DIGEST}") == with_digest

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.pipeline import MessageTemplate
-from kardinal.steps.commit_message import parse_trailers
-from kardinal.steps.commit_plan import commit_message, trailers_of
-from kardinal.steps.message_template import PLACEHOLDERS, template_problems
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.pipeline import MessageTemplate
+from kardinal.promotion.steps.commit_plan import commit_message, trailers_of
+from kardinal.promotion.steps.message_template import PLACEHOLDERS, template_problems
+from kardinal.tree.commit_message import parse_trailers
 from tests.support import objects
 
 
@@ -50,6 +50,38 @@ def test_placeholders_become_values_of_the_promotion() -> None:
     assert body == "By Dana at abc."
     assert parse_trailers(text) == trailers_of(step_with(), made())
     assert trailers.startswith("Kardinal-")
+
+
+@pytest.mark.parametrize(
+    ("author", "written"),
+    [
+        ("Dana O'Neil <dana@example.org>", "Dana O'Neil <dana@example.org>"),
+        ("dependabot[bot]", "dependabot[bot]"),
+        ("C# team, R&D", "C# team, R&D"),
+        ("Fixes #12", "Fixes # 12"),
+        ("closes acme/app#12", "closes acme/app# 12"),
+        ("resolves GH-12, !12, $12 and &12", "resolves GH- 12, ! 12, $ 12 and & 12"),
+        ("@alice and @acme/admins", "@ alice and @ acme/admins"),
+        ("fixes https://github.com/acme/app/issues/12", "fixes https: //github.com/acme/app/issues/12"),
+    ],
+)
+def test_bundle_values_mention_no_person_and_no_issue(author: str, written: str) -> None:
+    text = message("Refs #7: ${bundle.author}", "By ${bundle.author}", bundle=made(author))
+    assert text.startswith(f"Refs #7: {written}\n\nBy {written}\n\n")
+
+
+def test_a_reference_is_not_put_together_from_a_value_and_what_follows_it() -> None:
+    assert message("${bundle.author}12", bundle=made("Fixes #")).startswith("Fixes # 12\n")
+    assert message("${bundle.author}alice", bundle=made("@")).startswith("@ alice\n")
+
+
+def test_an_address_of_a_build_and_the_digest_of_an_image_stay_as_they_are() -> None:
+    bundle = made()
+    assert bundle.spec.provenance is not None
+    origin = bundle.spec.provenance.model_copy(update={"ci_run_url": "https://ci.example.org/runs/7"})
+    bundle = bundle.model_copy(update={"spec": bundle.spec.model_copy(update={"provenance": origin})})
+    text = message("x", "${bundle.ciRunURL} ${bundle.images}", bundle=bundle)
+    assert "https://ci.example.org/runs/7 ghcr.io/" in text
 
 
 def test_a_part_without_a_template_is_as_before() -> None:

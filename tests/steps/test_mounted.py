@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.steps.edit import EditError
-from kardinal.steps.mounted import Mounted
+from kardinal.tree.edit import EditError
+from kardinal.tree.overlay import Mounted
 from tests.steps.trees import Files
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from kardinal.git.objects import Staging
 from kardinal.git.tree import TreeView, apply
-from kardinal.steps.edit import Changes, EditError, Tree
-from kardinal.steps.overlay import Overlay
+from kardinal.tree.edit import Changes, EditError, Tree
+from kardinal.tree.overlay import Overlay
 
 BASE = {
     "a/one.yaml": b"1",
@@ -63,7 +63,8 @@ def test_an_overlay_reads_like_the_tree_with_the_changes_made(repository: pygit2
 
 def test_ids_are_equal_exactly_where_the_content_is(repository: pygit2.Repository) -> None:
     staging, tree = base(repository)
-    before, overlay = TreeView.for_edit(staging, tree), Overlay(TreeView.for_edit(staging, tree))
+    before = TreeView.for_edit(staging, tree)
+    overlay = Overlay(TreeView.for_edit(staging, tree))
     overlay.apply({"a/one.yaml": b"changed"})
     same = {path for path in PATHS if overlay.identify(path) == before.identify(path)}
     assert same == {"a/b", "a/b/two.yaml", "c", "c/three.yaml", "c/four.yaml", "new", "new/deep", "absent"}

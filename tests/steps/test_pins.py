@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle
-from kardinal.api.pipeline import StepSpec, Update
-from kardinal.steps.pins import pinned, undetermined
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.pipeline import StepSpec, Update
+from kardinal.promotion.steps.pins import pinned, undetermined
 
-APP, SIDE = "ghcr.io/acme/app:1.1", "ghcr.io/acme/side:2"
+APP = "ghcr.io/acme/app:1.1"
+SIDE = "ghcr.io/acme/side:2"
 THEN, OWN = (f"sha256:{digit * 64}" for digit in "12")
 NOW = "2026-03-03T10:00:00Z"
 
@@ -59,7 +60,8 @@ def test_a_tag_gets_its_digest_and_what_the_bundle_names_itself_stays(
 
 @pytest.mark.parametrize("choice", [{}, {"pinDigest": None}, {"pinDigest": False}])
 def test_without_the_field_a_tag_stays_a_tag(choice: dict[str, Any]) -> None:
-    named, by_tag = bundle({"reference": APP}, known={APP: THEN}), Update.model_validate(choice)
+    named = bundle({"reference": APP}, known={APP: THEN})
+    by_tag = Update.model_validate(choice)
     assert pinned(named, by_tag, ()) == named
     assert undetermined(bundle({"reference": APP}), by_tag, ()) is None
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.steps.edit import EditError
-from kardinal.steps.overlay import Overlay
-from kardinal.steps.rendered import as_files
+from kardinal.promotion.steps.rendered import as_files
+from kardinal.tree.edit import EditError
+from kardinal.tree.overlay import Overlay
 
 OBJECT = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import pytest
 
-from kardinal.api.pipeline import StepSpec
-from kardinal.steps.sequence import default_sequence, sequence_problems
+from kardinal.promotion.api.pipeline import StepSpec
+from kardinal.promotion.steps.sequence import default_sequence, sequence_problems
 from tests.support.registry import REGISTRY
 
 AUTO = ("git-clone", "kustomize-set-image", "git-commit", "git-push", "health-check")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.steps.three_way import merge_text
+from kardinal.edits.three_way import merge_text
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=12).map(
     lambda lines: "".join(f"{line}\n" for line in lines).encode()

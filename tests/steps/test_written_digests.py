@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kardinal.steps.edit import EditError
+from kardinal.tree.edit import EditError
 from tests.steps.trees import Files, promoted_bundle
 
 APP = "ghcr.io/acme/app"

@@ -9,16 +9,16 @@ from typing import Any
 
 import pygit2
 
-from kardinal.api import Bundle, PromotionStep
-from kardinal.api.pipeline import StepSpec
 from kardinal.git.objects import Staging
 from kardinal.git.tree import TreeView, apply
-from kardinal.steps.builtin import BUILTIN_STEPS
-from kardinal.steps.commit_plan import edit_of
-from kardinal.steps.declaration import Surroundings
-from kardinal.steps.edit import Changes, Tree
-from kardinal.steps.effect import Notes
-from kardinal.steps.sequence import planned
+from kardinal.promotion.api import Bundle, PromotionStep
+from kardinal.promotion.api.pipeline import StepSpec
+from kardinal.promotion.steps.builtin import BUILTIN_STEPS
+from kardinal.promotion.steps.commit_plan import edit_of
+from kardinal.promotion.steps.declaration import Surroundings
+from kardinal.promotion.steps.effect import Notes
+from kardinal.promotion.steps.sequence import planned
+from kardinal.tree.edit import Changes, Tree
 from tests.support.objects import bundle
 
 __all__ = ["DIRECTORY", "Files", "promoted_bundle"]

@@ -27,7 +27,8 @@ class Administrator:
 
     def __init__(self, kubeconfig: Path) -> None:
         document = yaml.safe_load(kubeconfig.read_text())
-        cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+        cluster = document["clusters"][0]["cluster"]
+        user = document["users"][0]["user"]
         self.url: str = cluster["server"]
         self.authority = Path(cluster["certificate-authority"])
         context = ssl.create_default_context(cafile=str(self.authority))

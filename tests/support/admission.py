@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kardinal.api import POLICY_GATE
-from kardinal.api.names import LABEL_BUNDLE
+from kardinal.promotion.api.names import LABEL_BUNDLE
+from kardinal.promotion.kinds import POLICY_GATE
 from tests.support.administrator import Administrator
 from tests.support.identities import RESOURCES, admission
 from tests.support.names import TEAM

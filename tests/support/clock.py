@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kardinal.runtime.clock import SystemClock
+from kardinal.clock import SystemClock
 from tests.support.target import Target
 
 __all__ = ["RealClock", "VirtualClock", "VirtualTimer", "WorldClock"]
@@ -51,7 +51,7 @@ class VirtualTimer:
 
 
 class VirtualClock:
-    """A `kardinal.runtime.clock.Clock` that a test moves."""
+    """A `kardinal.clock.Clock` that a test moves."""
 
     def __init__(self, *, start: datetime = TUESDAY_MORNING) -> None:
         self._start = start

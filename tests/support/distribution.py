@@ -76,9 +76,11 @@ class Distribution:
     def push(self, path: str, tag: str, manifest: bytes) -> str:
         index = {"schemaVersion": 2, "mediaType": _INDEX, "manifests": [], "annotations": {"is": manifest.decode()}}
         body = json.dumps(index).encode()
-        scheme, tls = "http", None
+        scheme = "http"
+        tls = None
         if self.certificate is not None:
-            scheme, tls = "https", ssl.create_default_context(cafile=str(self.certificate))
+            scheme = "https"
+            tls = ssl.create_default_context(cafile=str(self.certificate))
         url = f"{scheme}://{self.host}/v2/{path}/manifests/{tag}"
         request = urllib.request.Request(url, data=body, method="PUT", headers={"Content-Type": _INDEX})  # noqa: S310
         if self.login is not None:

@@ -58,6 +58,8 @@ class FakeGitea:
         self.merge_methods: list[str] = []
         self.default_method = "merge"
         self.rights = Rights()
+        self.members = ["alice", "bob"]
+        self.teams = ["platform"]
         self.blocks_outdated = False
         self.listed: dict[str, list[str]] = {}
         """Commit -> files that are listed instead of those that differ."""
@@ -81,7 +83,8 @@ class FakeGitea:
     ) -> tuple[int, str]:
         """Open a pull request as a person does, from a fork if told so; return its number and its commit."""
         with self._lock:
-            number, git = len(self.pulls) + 1, self.repository.git
+            number = len(self.pulls) + 1
+            git = self.repository.git
             branch = f"fork-{number}" if fork else head
             git("update-ref", f"refs/heads/{branch}", base)
             commit = self.repository.commit(files, branch=branch)
@@ -105,8 +108,10 @@ class FakeGitea:
     def update_branch(self, number: int, *, by: str = "alice") -> str:
         """Merge the base into the head, as "Update branch" on the page does; return the commit."""
         with self._lock:
-            pull, git = self.pulls[number], self.repository.git
-            head, base = self._head(pull), self.repository.head(pull.base)
+            pull = self.pulls[number]
+            git = self.repository.git
+            head = self._head(pull)
+            base = self.repository.head(pull.base)
             tree = git("merge-tree", "--write-tree", head, base).splitlines()[0]
             author = ["-c", f"user.name={by}", "-c", f"user.email={by}@example.org"]
             text = f"Merge branch '{pull.base}' into {pull.head}"
@@ -124,7 +129,8 @@ class FakeGitea:
     def close(self, number: int, *, by: str = "alice") -> None:
         with self._lock:
             pull = self.pulls[number]
-            pull.state, pull.closed_by = "closed", by
+            pull.state = "closed"
+            pull.closed_by = by
 
     def retarget(self, number: int, base: str) -> None:
         with self._lock:
@@ -152,7 +158,8 @@ class FakeGitea:
 
     def handle(self, exchange: Exchange, path: str) -> bool:
         """Answer requests of the API; the others are Git's."""
-        prefix, api = "/api/v1", path.startswith("/api/v1/")
+        prefix = "/api/v1"
+        api = path.startswith("/api/v1/")
         if not api:
             return self._refused_git(exchange)
         body = json.loads(exchange.body) if exchange.body else {}
@@ -198,6 +205,9 @@ class FakeGitea:
             ("POST", r"/issues/(\d+)/comments", self._comment),
             ("PATCH", r"/issues/comments/(\d+)", self._edit_comment),
             ("PUT", r"/issues/(\d+)/labels", self._label),
+            ("POST", r"/issues/(\d+)/labels", self._add_labels),
+            ("GET", r"/assignees", self._assignable),
+            ("POST", r"/pulls/(\d+)/requested_reviewers", self._request_reviewers),
             ("GET", r"/branches/([^/]+)", self._branch),
             ("GET", r"/commits/(\w+)/status", self._statuses),
             ("POST", r"/statuses/(\w+)", self._set_status),
@@ -223,7 +233,7 @@ class FakeGitea:
 
     def _branch(self, request: Request, branch: str) -> Reply:
         name = branch.replace("%2F", "/")
-        return (200, self.rights.branch(name)) if self._tip(name) else (404, {"message": "not found"})
+        return (200, self.rights.branch(name)) if self.repository.find(name) else (404, {"message": "not found"})
 
     def _list_labels(self, request: Request) -> Reply:
         return 200, [{"id": index + 1, "name": name} for index, name in enumerate(self.labels)]
@@ -239,7 +249,7 @@ class FakeGitea:
         body = request.body
         if any((one.head, one.state, one.fork) == (body["head"], "open", False) for one in self.pulls.values()):
             return 409, {"message": "pull request already exists for these targets"}
-        tip = self._tip(body["head"])
+        tip = self.repository.find(body["head"])
         if tip is None:
             return 404, {"message": "head branch not found"}
         if self.repository.git("merge-base", tip, body["base"]) == tip:
@@ -259,7 +269,7 @@ class FakeGitea:
         if pull is None:
             return 404, {"message": "not found"}
         pull.sha = self._head(pull)
-        for name in ("title", "body", "state"):
+        for name in ("title", "body", "state", "assignees"):
             setattr(pull, name, request.body.get(name, getattr(pull, name)))
         return 201, self.shown(pull)
 
@@ -271,7 +281,8 @@ class FakeGitea:
             return 409, {"message": "head out of date"}
         if self.blocks_outdated and not self._is_up_to_date(pull):
             return 405, {"message": "not ready to merge: The head branch is behind the base branch"}
-        method, title = request.body["Do"], request.body.get("MergeTitleField", "")
+        method = request.body["Do"]
+        title = request.body.get("MergeTitleField", "")
         self.merge_methods.append(method)
         message = f"{title}\n\n{request.body.get('MergeMessageField', '')}".strip() if title else ""
         try:
@@ -332,6 +343,26 @@ class FakeGitea:
         self.pulls[int(number)].labels = request.body["labels"]
         return 200, []
 
+    def _add_labels(self, request: Request, number: str) -> Reply:
+        labels = self.pulls[int(number)].labels
+        labels += [one for one in request.body["labels"] if one not in labels]
+        return 200, []
+
+    def _assignable(self, request: Request) -> Reply:
+        return 200, [{"login": name} for name in self.members]
+
+    def _request_reviewers(self, request: Request, number: str) -> Reply:
+        pull = self.pulls[int(number)]
+        users = request.body.get("reviewers", [])
+        teams = request.body.get("team_reviewers", [])
+        for kind, names, known in (("User", users, self.members), ("Team", teams, self.teams)):
+            unknown = [name for name in names if name not in known]
+            if unknown:
+                return 404, {"message": f"{kind} '{unknown[0]}' not exist"}
+        pull.reviewers += [name for name in users if name not in pull.reviewers]
+        pull.teams += [name for name in teams if name not in pull.teams]
+        return 201, []
+
     def _statuses(self, request: Request, commit: str) -> Reply:
         return 200, {"statuses": [_stated(one) for one in self.statuses.get(commit, {}).values()]}
 
@@ -342,7 +373,9 @@ class FakeGitea:
     def _land(self, pull: Pull, *, by: str, method: str, message: str = "") -> str:
         """Merge in a work tree of its own, as a host does."""
         assert pull.state == "open"
-        head, base, git = self._head(pull), self.repository.head(pull.base), self.repository.git
+        head = self._head(pull)
+        base = self.repository.head(pull.base)
+        git = self.repository.git
         tree = git("merge-tree", "--write-tree", base, head).splitlines()[0]
         parents = ["-p", base, *(["-p", head] if method == "merge" else [])]
         if method == "rebase":
@@ -350,9 +383,12 @@ class FakeGitea:
         message = message or f"{pull.title} (#{pull.number})"
         commit = git("commit-tree", tree, *parents, stdin=message)
         git("update-ref", f"refs/heads/{pull.base}", commit, base)
-        pull.sha, pull.state, pull.merged_at = head, "closed", self._now()
-        pull.merged_by, pull.merge_commit = by, commit
-        if self._tip(pull.head) is not None:
+        pull.sha = head
+        pull.state = "closed"
+        pull.merged_at = self._now()
+        pull.merged_by = by
+        pull.merge_commit = commit
+        if self.repository.find(pull.head) is not None:
             git("update-ref", "-d", f"refs/heads/{pull.head}")
         return commit
 
@@ -360,12 +396,9 @@ class FakeGitea:
         base = self.repository.head(pull.base)
         return self.repository.git("merge-base", base, self._head(pull)) == base
 
-    def _tip(self, branch: str) -> str | None:
-        return self.repository.head(branch) if branch in self.repository.branches() else None
-
     def _head(self, pull: Pull) -> str:
         tracked = pull.state == "open" and not pull.fork
-        return (self._tip(pull.head) if tracked else None) or pull.sha
+        return (self.repository.find(pull.head) if tracked else None) or pull.sha
 
     def shown(self, pull: Pull) -> dict[str, Any]:
         merged = pull.merged_at is not None
@@ -383,6 +416,9 @@ class FakeGitea:
             "merged_by": {"login": pull.merged_by} if merged else None,
             "merge_commit_sha": pull.merge_commit,
             "labels": [{"id": one, "name": self.labels[one - 1]} for one in pull.labels],
+            "requested_reviewers": [{"login": name} for name in pull.reviewers],
+            "requested_reviewers_teams": [{"name": name} for name in pull.teams],
+            "assignees": [{"login": name} for name in pull.assignees] or None,
             "head": {"label": pull.head, "ref": pull.head, "sha": self._head(pull), "repo_id": 2 if pull.fork else 1},
             "base": {"label": pull.base, "ref": pull.base, "sha": "", "repo_id": 1},
         }

@@ -1,17 +1,21 @@
 """A real Gitea, one for each worker, and in it an organisation, a repository and its users for each test.
 
-`make test-hosts` builds it first and runs with `--gitea`; without that option, tests that ask for `gitea` are skipped.
+`make test-hosts` builds it first and runs with `--gitea`, which chooses the tests that ask for `gitea`, themselves or
+by the parameter of `host_server`. Without that option these are skipped.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import os
+import sqlite3
 import ssl
 import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +25,8 @@ import pytest
 from hack.gitea.assets import GITEA
 from hack.gitea.server import RunningGitea, running_gitea
 from hack.kube.assets import built
+from tests.support.names import DEV, PROD, STAGING
+from tests.support.repository import create_repository, sample_files
 from tests.support.secret_values import know_secret
 
 __all__ = ["GiteaProject", "Person"]
@@ -50,6 +56,11 @@ class GiteaProject:
     @property
     def url(self) -> str:
         return f"{self.server.url}/{self.organization}/{self.repository}.git"
+
+    @property
+    def bare(self) -> Path:
+        """Return the directory of the repository at the host."""
+        return self.server.directory / "data" / "gitea-repositories" / self.organization / f"{self.repository}.git"
 
     @property
     def path(self) -> str:
@@ -86,6 +97,17 @@ class GiteaProject:
         for token in tokens:
             _request(self.server, "DELETE", f"{path}/{token['id']}", None, _basic(person.name))
 
+    def behind(self, number: int) -> int:
+        """Return by how many commits Gitea knows a pull request to be behind; no API shows that.
+
+        It is counted some time after a push to the base, and the protection of a branch goes by it.
+        """
+        query = "SELECT commits_behind FROM pull_request WHERE base_repo_id = ? AND `index` = ?"
+        repository = self.api("GET", self.path)["id"]
+        with closing(sqlite3.connect(f"file:{self.server.directory / 'gitea.db'}?mode=ro", uri=True)) as database:
+            (commits,) = database.execute(query, (repository, number)).fetchone()
+        return int(commits)
+
     def protect(self, branch: str, **rules: object) -> None:
         """Put a protection on a branch, or change the one that it has."""
         path = f"{self.path}/branch_protections"
@@ -96,8 +118,21 @@ class GiteaProject:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kardinal")
-    group.addoption("--gitea", action="store_true", help="run the tests that need a real Gitea, which is built before")
+    group.addoption("--gitea", action="store_true", help="run only tests that use a real Gitea, which is built before")
     group.addoption("--record-hosts", action="store_true", help="store what it answers in tests/hosts/recorded")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("gitea"):
+        config.hook.pytest_deselected(items=[item for item in items if not _uses_gitea(item)])
+        items[:] = [item for item in items if _uses_gitea(item)]
+
+
+def _uses_gitea(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function):
+        return False
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return "gitea" in item.fixturenames or parameters.get("host_server") == "gitea"
 
 
 @pytest.fixture(scope="session")
@@ -113,21 +148,16 @@ def gitea(pytestconfig: pytest.Config) -> Iterator[RunningGitea]:
 
 @pytest.fixture
 def gitea_project(gitea: RunningGitea) -> GiteaProject:
-    """Return a repository of this test alone."""
-    return new_project(gitea)
+    """Return a repository of this test alone, with manifests of three environments."""
+    return new_project(gitea, sample_files([DEV, STAGING, PROD]))
 
 
-def new_project(server: RunningGitea) -> GiteaProject:
-    """Make an organisation, a repository with a first commit, and its users."""
+def new_project(server: RunningGitea, files: Mapping[str, str]) -> GiteaProject:
+    """Make an organisation, a repository whose first commit has these files, and its users."""
     unique = uuid.uuid4().hex[:8]
     project = GiteaProject(server, f"org-{unique}", "config")
     project.api("POST", "/orgs", {"username": project.organization, "visibility": "private"})
-    project.api(
-        "POST",
-        f"/orgs/{project.organization}/repos",
-        # A repository without a commit has no pull requests, and learns of its first push in the background.
-        {"name": project.repository, "private": True, "default_branch": "main", "auto_init": True},
-    )
+    _adopt(project, files)
     for name, permission, scopes in (
         ("bot", "write", BOT_SCOPES),
         ("alice", "write", ("all",)),
@@ -140,6 +170,20 @@ def new_project(server: RunningGitea) -> GiteaProject:
         project.people[name] = Person(login, new_token(server, login, scopes))
     know_secret(project.people["bot"].token)
     return project
+
+
+def _adopt(project: GiteaProject, files: Mapping[str, str]) -> None:
+    """Put a repository where Gitea keeps its own, and have it taken over.
+
+    Each push that Gitea takes starts three programs, of a tenth of a second each; a commit by its API is such a push.
+    """
+    create_repository(project.bare, files)
+    owner = project.server.directory.stat()
+    # The first one makes the directory of all.
+    for path in (project.bare.parents[1], project.bare.parent, *project.bare.parent.rglob("*")):
+        os.chown(path, owner.st_uid, owner.st_gid)
+    project.api("POST", f"/admin/unadopted/{project.organization}/{project.repository}")
+    project.api("PATCH", project.path, {"private": True, "default_branch": "main"})
 
 
 def new_token(server: RunningGitea, login: str, scopes: tuple[str, ...]) -> str:
@@ -163,10 +207,12 @@ def _request(server: RunningGitea, method: str, path: str, body: object, headers
         request.add_header(name, value)
     try:
         with urllib.request.urlopen(request, context=context, timeout=30) as answer:  # noqa: S310
-            status, text = answer.status, answer.read()
+            status = answer.status
+            text = answer.read()
     except urllib.error.HTTPError as error:
         with error:
-            status, text = error.code, error.read()
+            status = error.code
+            text = error.read()
     try:
         return status, json.loads(text) if text else None
     except ValueError:

@@ -26,6 +26,9 @@ class Pull:
     closed_by: str = ""
     merge_commit: str | None = None
     labels: list[int] = field(default_factory=list)
+    reviewers: list[str] = field(default_factory=list)
+    teams: list[str] = field(default_factory=list)
+    assignees: list[str] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
     reviews: list[dict[str, Any]] = field(default_factory=list)
     fork: bool = False

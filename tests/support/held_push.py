@@ -20,7 +20,8 @@ class HeldPush:
 
     def __init__(self, directory: Path) -> None:
         self.locks = directory / "refs" / "heads" / "main.lock", directory / "HEAD.lock"
-        self._held, self._go = directory / "held", directory / "go"
+        self._held = directory / "held"
+        self._go = directory / "go"
         self._hook = directory / "hooks" / "reference-transaction"
         self._hook.parent.mkdir(exist_ok=True)
         self.again()

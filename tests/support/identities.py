@@ -70,7 +70,7 @@ RESOURCES = {
 def documents_of(pattern: str) -> tuple[JsonObject, ...]:
     """Return the objects in the files of deploy/ that match, in the order in which kubectl applies them."""
     paths = sorted(DEPLOY.glob(pattern))
-    return tuple(doc for path in paths for doc in yaml.safe_load_all(path.read_bytes()))
+    return tuple(doc for path in paths for doc in yaml.load_all(path.read_bytes(), yaml.CSafeLoader))
 
 
 def admission() -> tuple[JsonObject, ...]:
@@ -114,7 +114,8 @@ def rights() -> tuple[JsonObject, ...]:
 
 def _bound(identity: str, *, to: str, within: str | None = None) -> JsonObject:
     """Return the binding of an identity to a ClusterRole, or to a Role of the namespace `within`."""
-    account, kind = ACCOUNTS[identity], "Role" if within else "ClusterRole"
+    account = ACCOUNTS[identity]
+    kind = "Role" if within else "ClusterRole"
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": f"{kind}Binding",

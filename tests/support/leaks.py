@@ -35,6 +35,9 @@ The longest takes a watcher of files: the kernel closes its inotify descriptor o
 go of what they were told, and the thread of the library closes two more after it.
 """
 
+_MOMENTS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064)
+"""Seconds of real time."""
+
 _FINAL_TURNS = 10
 """Turns of the loop for tasks that are done but for their last step."""
 
@@ -43,9 +46,12 @@ _DESCRIPTORS = Path("/proc/self/fd") if Path("/proc/self/fd").is_dir() else Path
 
 @dataclass(frozen=True)
 class Possessions:
-    """The resources of a process at one moment: descriptors, threads, temporary files, each with its name."""
+    """The resources of a process at one moment: open files and sockets, threads, temporary files.
 
-    descriptors: dict[tuple[int, int, int], str]
+    A descriptor is its number with device and inode: what it is the name of is asked of those alone that are left.
+    """
+
+    descriptors: frozenset[tuple[int, int, int]]
     threads: dict[int, str]
     temporary: frozenset[str]
 
@@ -57,32 +63,32 @@ class Possessions:
     def gained_since(self, before: Possessions) -> list[str]:
         """Return what is here now and was not before, described for a person."""
         return [
-            *(f"open {name}" for key, name in self.descriptors.items() if key not in before.descriptors),
+            *(f"open {_describe(number)}" for number, _, _ in sorted(self.descriptors - before.descriptors)),
             *(f"running thread {name!r}" for key, name in self.threads.items() if key not in before.threads),
             *(f"temporary {_kind(name)} {name!r}" for name in sorted(self.temporary - before.temporary)),
         ]
 
 
-def _descriptors() -> dict[tuple[int, int, int], str]:
-    found: dict[tuple[int, int, int], str] = {}
+def _descriptors() -> frozenset[tuple[int, int, int]]:
+    found: set[tuple[int, int, int]] = set()
     for entry in os.listdir(_DESCRIPTORS):
         descriptor = int(entry)
         # The descriptor that listed the directory is in the listing and already closed.
         with contextlib.suppress(OSError):
             status = os.fstat(descriptor)
-            found[descriptor, status.st_dev, status.st_ino] = _describe(descriptor, status.st_mode)
-    return found
+            found.add((descriptor, status.st_dev, status.st_ino))
+    return frozenset(found)
 
 
-def _describe(descriptor: int, mode: int) -> str:
-    if stat.S_ISSOCK(mode):
+def _describe(descriptor: int) -> str:
+    with contextlib.suppress(OSError):
+        if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+            return f"file {(_DESCRIPTORS / str(descriptor)).readlink()} (descriptor {descriptor})"
         with socket.socket(fileno=os.dup(descriptor)) as copy:
             peer = "nobody"
             with contextlib.suppress(OSError):
                 peer = str(copy.getpeername())
             return f"socket {copy.getsockname()} connected to {peer} (descriptor {descriptor})"
-    with contextlib.suppress(OSError):
-        return f"file {(_DESCRIPTORS / str(descriptor)).readlink()} (descriptor {descriptor})"
     return f"file (descriptor {descriptor})"
 
 
@@ -93,6 +99,13 @@ def _kind(name: str) -> str:
 def _remaining(look: Callable[[], list[str]]) -> list[str]:
     """Return what `look` still finds after garbage was collected and the grace has passed."""
     deadline = time.monotonic() + GRACE
+    # A thread at its end needs a moment, which is cheaper than a collection of garbage.
+    for pause in _MOMENTS:
+        if not look():
+            return []
+        time.sleep(pause)
+    # What the test made is young; a collection of all garbage takes a tenth of a second.
+    gc.collect(1)
     while found := look():
         # Each time: a thread at its end may still have held what only becomes garbage with it.
         gc.collect()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kardinal.api import names
+from kardinal.promotion.api import names
 from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.repository import APPLICATION, IMAGE, GitRepository
 

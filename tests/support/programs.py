@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from kardinal.clock import Clock
 from kardinal.extensions import Extensions
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client
-from kardinal.runtime import Clock, Manager
-from kardinal_agent.program import Agent, AgentOptions
-from kardinal_controller.program import Controller, ControllerOptions
-from kardinal_local.simulator import BuiltInRenderer, Renderer, Simulator
+from kardinal.runtime import Manager
+from kardinal_agent.options import AgentOptions
+from kardinal_agent.program import Agent
+from kardinal_controller.options import ControllerOptions
+from kardinal_controller.program import ControlPlane
+from kardinal_local.simulator import BuiltInRenderer, DirectoryRenderer, Simulator
 from kardinal_local.simulator.gitops import GitOps
 from tests.support.names import POLICIES
 from tests.support.permissions import hold_to_permissions
 from tests.support.registry import EXTENSIONS
 from tests.support.world import World
 
-__all__ = ["start_agent", "start_controller", "start_simulator"]
+__all__ = ["controller_options", "start_agent", "start_controller", "start_simulator"]
 
 
 async def start_controller(
     world: World, *, extensions: Extensions = EXTENSIONS, clock: Clock | None = None, **options: Any
-) -> Controller:
-    """Start a controller in standalone mode; `options` are those of ControllerOptions that matter to the test.
+) -> ControlPlane:
+    """Start a controller in standalone mode; `options` are those that matter to the test, its agent's included.
 
     `clock`: that of its machine, if it is not the one of the world.
     """
@@ -41,11 +45,18 @@ async def start_controller(
         "metrics_auth": "none",
         "probe_address": "127.0.0.1:0",
     }
-    chosen = ControllerOptions(**settings | options)
+    chosen = controller_options(**settings | options)
     return await world.run(
-        lambda client: Controller(chosen, client, clock=clock or world.clock, extensions=extensions),
+        lambda client: ControlPlane(chosen, client, clock=clock or world.clock, extensions=extensions),
         identity="controller",
     )
+
+
+def controller_options(**options: Any) -> ControllerOptions:
+    """Return options of a controller, of which those that it does not have itself are those of its agent."""
+    own = {field.name for field in fields(ControllerOptions)}
+    agent = AgentOptions(**{name: value for name, value in options.items() if name not in own})
+    return ControllerOptions(agent=agent, **{name: value for name, value in options.items() if name in own})
 
 
 async def start_agent(world: World, *, clock: Clock | None = None, **options: Any) -> Agent:
@@ -68,7 +79,13 @@ class GitOpsTool:
     """A program that applies the rendered directories of a repository, in a cluster that runs what it is given."""
 
     def __init__(
-        self, client: Client, repositories: Repositories, *, runner: GitRunner, clock: Clock, renderer: Renderer
+        self,
+        client: Client,
+        repositories: Repositories,
+        *,
+        runner: GitRunner,
+        clock: Clock,
+        renderer: DirectoryRenderer,
     ) -> None:
         self.runner = runner
         self.manager = Manager(client, clock=clock, name="gitops")
@@ -86,7 +103,7 @@ async def start_simulator(
     world: World,
     *,
     delay: timedelta = timedelta(seconds=1),
-    find: Callable[[GitRunner, Path], Awaitable[Renderer]] | None = None,
+    find: Callable[[GitRunner, Path], Awaitable[DirectoryRenderer]] | None = None,
 ) -> GitOpsTool | Simulator:
     """Start the stand-in for a GitOps tool, and for a kubelet where there is no node; a rollout takes `delay` there.
 

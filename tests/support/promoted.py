@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, names
 from kardinal.graph.identity import APPLY_ORDER, GRAPH_LABEL
-from kardinal.objects import GRAPH, GRAPH_REVISION, METRIC_CHECK, SUBSCRIPTION, ResourceType
+from kardinal.objects import GRAPH, GRAPH_REVISION, ResourceType
+from kardinal.promotion.api import names
+from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, PROMOTION_STEP, SUBSCRIPTION
 from tests.support.names import TEAM
 from tests.support.objects import API_VERSION, bundle, gate, pipeline
 from tests.support.people import People, Person, people_of

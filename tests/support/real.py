@@ -21,6 +21,7 @@ import orjson
 import yaml
 
 import kardinal.objects
+from kardinal.bounded.nesting import shallow
 from kardinal.kube.selectors import matches
 from kardinal.objects import SERVICE_ACCOUNT, ResourceType
 from kardinal.runtime import Informer
@@ -100,6 +101,9 @@ class RealServer:
     def writes(self) -> int:
         self.audit.catch_up()
         return self.audit.changes
+
+    def requests(self) -> int:
+        return self.audit.count()
 
     def moment(self) -> object:
         # Nothing changes there but by a request.
@@ -193,7 +197,7 @@ class RealServer:
     def _look(self) -> None:
         custom = self._store.below(*_CUSTOM, values=True)
         built_in = {one.path: one.revision for one in self._store.below(*_BUILT_IN)}
-        self._custom = {one.path: orjson.loads(one.value) for one in custom}
+        self._custom = {one.path: orjson.loads(shallow(one.value, 128)) for one in custom}
         self._revisions = built_in | {one.path: one.revision for one in custom}
         self._workloads = {path: revision for path, revision in built_in.items() if path.startswith(WORKLOADS)}
 

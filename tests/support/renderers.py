@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hack.renderers.assets import find
-from kardinal.git.rendering import ProgramRenderer
-from kardinal.steps.edit import Tree
+from kardinal.rendering.programs import ProgramRenderer
+from kardinal.tree.edit import Tree
 from tests.support.kubectl import kubectl_versions
 
 __all__ = [

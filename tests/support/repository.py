@@ -1,17 +1,22 @@
 """Real bare Git repositories, made in a few milliseconds.
 
-Tests look at a repository and write to it with the `git` program, which is another process: what it sees is what any
-other client sees, and a commit made here is another client's commit.
+Tests look at what is in a repository and write to it with the `git` program, which is another process: what it sees is
+what any other client sees, and a commit made here is another client's commit. Where branches are is read without one,
+as the fake of a host asks for it at each of its answers.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import pygit2
 import pytest
 
 from tests.support.names import DEV, PROD, STAGING
@@ -20,6 +25,8 @@ __all__ = ["APPLICATION", "IMAGE", "Commit", "GitRepository", "create_repository
 
 APPLICATION = "my-app"
 IMAGE = "ghcr.io/acme/my-app"
+
+_BRANCHES = "refs/heads/"
 
 _SOMEBODY = {
     "GIT_AUTHOR_NAME": "Somebody Else",
@@ -107,10 +114,29 @@ class GitRepository:
         return done.stdout
 
     def head(self, branch: str = "main") -> str:
-        return self.git("rev-parse", f"refs/heads/{branch}")
+        """Return the commit of a branch that is there."""
+        found = self.find(branch)
+        assert found is not None, f"{self.path} has no branch {branch}"
+        return found
+
+    def find(self, branch: str) -> str | None:
+        """Return the commit of a branch, or None where there is no such branch."""
+        with self._opened() as opened:
+            reference = opened.references.get(f"{_BRANCHES}{branch}")
+            return None if reference is None else str(reference.resolve().target)
 
     def branches(self) -> list[str]:
-        return self.git("for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+        """Return the names of all branches, sorted."""
+        with self._opened() as opened:
+            return sorted(name.removeprefix(_BRANCHES) for name in opened.references if name.startswith(_BRANCHES))
+
+    @contextmanager
+    def _opened(self) -> Iterator[pygit2.Repository]:
+        opened = pygit2.Repository(str(self.path))
+        try:
+            yield opened
+        finally:
+            opened.free()
 
     def read(self, path: str, branch: str = "main") -> str:
         """Return a file's content."""
@@ -140,18 +166,18 @@ class GitRepository:
         delete: Sequence[str] = (),
     ) -> str:
         """Commit `files` on top of a branch, and others away, as another process would; returns the commit."""
-        has_parent = branch in self.branches()
+        has_parent = self.find(branch) is not None
         script = [
             f"commit refs/heads/{branch}",
+            "mark :1",
             "committer Somebody Else <somebody@example.com> now",
             _data(message),
             *([f"from refs/heads/{branch}^0"] if has_parent else []),
         ]
         for path, content in files.items():
             script += [f"M 100644 inline {path}", _data(content)]
-        script += [f"D {path}" for path in delete]
-        self.git("fast-import", "--quiet", "--date-format=now", stdin="\n".join(script) + "\n")
-        return self.head(branch)
+        script += [*(f"D {path}" for path in delete), "get-mark :1"]
+        return self.git("fast-import", "--quiet", "--date-format=now", stdin="\n".join(script) + "\n")
 
 
 def _data(text: str) -> str:
@@ -167,10 +193,23 @@ def _commit(record: str) -> Commit:
 def create_repository(path: Path, files: Mapping[str, str], *, branch: str = "main") -> GitRepository:
     """Make a bare repository with one commit."""
     path.mkdir(parents=True)
-    repository = GitRepository(path)
-    repository.git("init", "--quiet", "--bare", f"--initial-branch={branch}")
-    repository.commit(files, message="Begin", branch=branch)
-    return repository
+    for name, content in _begun(tuple(files.items()), branch):
+        if content is None:
+            (path / name).mkdir()
+        else:
+            (path / name).write_bytes(content)
+    return GitRepository(path)
+
+
+@lru_cache(maxsize=32)
+def _begun(files: tuple[tuple[str, str], ...], branch: str) -> list[tuple[Path, bytes | None]]:
+    """Return the directories and files of such a repository, for most tests begin with the same."""
+    with TemporaryDirectory() as directory:
+        repository = GitRepository(Path(directory))
+        repository.git("init", "--quiet", "--bare", f"--initial-branch={branch}")
+        repository.commit(dict(files), message="Begin", branch=branch)
+        found = sorted(path for path in repository.path.rglob("*") if path.suffix != ".sample")
+        return [(path.relative_to(directory), None if path.is_dir() else path.read_bytes()) for path in found]
 
 
 def sample_files(environments: Sequence[str], *, application: str = APPLICATION) -> dict[str, str]:

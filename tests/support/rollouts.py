@@ -120,7 +120,8 @@ def _described(deployment: JsonObject) -> str:
 
 def _rolled_out(deployment: JsonObject, pods: Iterable[JsonObject]) -> bool:
     """Return whether nothing more will happen to it by itself: all is there, or what is missing is stuck."""
-    status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
+    status = deployment.get("status", {})
+    wanted = deployment["spec"]["replicas"]
     if status.get("observedGeneration") != deployment["metadata"]["generation"]:
         return False
     if all(status.get(field, 0) == wanted for field in ("replicas", "updatedReplicas", "availableReplicas")):

@@ -203,7 +203,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def watch_for_secrets() -> Iterator[None]:
     """Watch children, errors and captured logs from the first test to the last."""
     _listen()
-    made, captured = KardinalError.__init__, LogCapture.__init__
+    made = KardinalError.__init__
+    captured = LogCapture.__init__
 
     def make(self: KardinalError, message: str = "", **options: Any) -> None:
         made(self, message, **options)
@@ -243,5 +244,6 @@ def pytest_runtest_makereport(
         found = watch.take()
         watch.forget()
         if found and report.passed and item.get_closest_marker(_SHOWS) is None:
-            report.outcome, report.longrepr = "failed", "a secret is shown in " + "; ".join(found)
+            report.outcome = "failed"
+            report.longrepr = "a secret is shown in " + "; ".join(found)
     return report

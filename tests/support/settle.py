@@ -34,6 +34,9 @@ REAL_SECONDS = 40.0
 
 _LOOKS = 4
 _TURNS = 5
+_SHORTEST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.01
+"""Seconds of real time between two looks at a world that is busy: the longer it has been, the longer."""
 
 
 class RestingWorld(Protocol):
@@ -72,22 +75,34 @@ class CountingExecutor(concurrent.futures.ThreadPoolExecutor):
 async def settle(world: RestingWorld, *, real_seconds: float = REAL_SECONDS) -> None:
     """Return when nothing more will happen unless time passes or another client writes."""
     deadline = time.monotonic() + real_seconds
-    seen, pulse = 0, -1
+    seen = 0
+    pulse = -1
+    pause = _SHORTEST_PAUSE
+    await _turn()
     while seen < _LOOKS:
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
         unrest = world.unrest()
         if not unrest and world.pulse() == pulse:
             seen += 1
+            await _turn()
             continue
-        seen, pulse = 0, world.pulse()
+        seen = 0
+        pulse = world.pulse()
         if time.monotonic() > deadline:
             busy = "\n".join(f"  {line}" for line in unrest) or "  requests keep coming"
             report = f"not at rest after {real_seconds:g} s:\n{busy}\n{await world.describe()}"
             pytest.fail(report, pytrace=False)
         if unrest:
-            # Threads and sockets need the processor more than this loop does.
-            await asyncio.sleep(0.001)
+            # Threads, children and sockets need the processor more than this loop does.
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        else:
+            await _turn()
+
+
+async def _turn() -> None:
+    """Give callbacks and tasks that are ready their turns."""
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
 
 
 async def run_until(

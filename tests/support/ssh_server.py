@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +35,14 @@ class SshServer:
     known_hosts: str
     user: str
     log: Path
+    """The log of sshd, with a line for each connection and the address that it was made to."""
 
-    def url(self, path: Path) -> str:
-        return f"ssh://{self.user}@127.0.0.1:{self.port}{path}"
+    def url(self, path: Path, *, host: str = "127.0.0.1") -> str:
+        return f"ssh://{self.user}@{host}:{self.port}{path}"
+
+    def connections(self, address: str) -> int:
+        """Return how many connections were made to an address of the server."""
+        return self.log.read_text().count(f" on {address} port {self.port} ")
 
 
 def new_key() -> KeyPair:
@@ -55,8 +60,8 @@ def find_sshd() -> str | None:
 
 
 @contextmanager
-def serving_ssh(directory: Path, authorized: str) -> Iterator[SshServer]:
-    """Run a server that lets one public key in."""
+def serving_ssh(directory: Path, authorized: str, *, addresses: Sequence[str] = ("127.0.0.1",)) -> Iterator[SshServer]:
+    """Run a server, at addresses of this machine, that lets one public key in."""
     program = find_sshd()
     assert program is not None
     directory.mkdir()
@@ -70,10 +75,11 @@ def serving_ssh(directory: Path, authorized: str) -> Iterator[SshServer]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     lines = [
-        f"ListenAddress 127.0.0.1:{port}",
+        *(f"ListenAddress {address}:{port}" for address in addresses),
         f"HostKey {directory}/host_key",
         f"AuthorizedKeysFile {directory}/authorized_keys",
         "PidFile none",
+        "LogLevel VERBOSE",
         "StrictModes no",
         "UsePAM no",
         "PermitRootLogin prohibit-password",
@@ -85,19 +91,19 @@ def serving_ssh(directory: Path, authorized: str) -> Iterator[SshServer]:
     with log.open("wb") as file:
         process = subprocess.Popen([program, "-D", "-e", "-f", f"{directory}/config"], stderr=file)
     try:
-        _await_port(port, process)
+        _await_listening(log, [f"listening on {address} port {port}." for address in addresses], process)
         yield SshServer(port, f"[127.0.0.1]:{port} {host.public}\n", getpass.getuser(), log)
     finally:
         process.terminate()
         process.wait()
 
 
-def _await_port(port: int, process: subprocess.Popen[bytes]) -> None:
+def _await_listening(log: Path, listening: Sequence[str], process: subprocess.Popen[bytes]) -> None:
+    """Wait until the log says that the server listens: a connection of ours would be logged, and counted, later."""
     until = time.monotonic() + 20
     while process.poll() is None and time.monotonic() < until:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            continue
-        return
+        text = log.read_text()
+        if all(line in text for line in listening):
+            return
+        time.sleep(0.01)
     raise AssertionError("sshd does not start")

@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import orjson
 
-from kardinal.api.signature import IDEMPOTENCY_KEY, SIGNATURE, TIMESTAMP, signature, signed_text
-from kardinal.runtime import Clock
+from kardinal.clock import Clock
+from kardinal.promotion.api.signature import IDEMPOTENCY_KEY, SIGNATURE, TIMESTAMP, signature, signed_text
 from tests.support.names import TEAM
 from tests.support.secret_values import secret_value
 

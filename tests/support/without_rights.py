@@ -15,10 +15,10 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from kardinal.git.confined import refuse
-from kardinal.git.isolation import find_walls
-from kardinal.git.rendering import ProgramRenderer, RendererOptions
-from kardinal.steps.edit import Tree
+from kardinal.processes.confined import refuse
+from kardinal.processes.isolation import find_walls
+from kardinal.rendering.programs import ProgramRenderer, RendererOptions
+from kardinal.tree.edit import Tree
 from tests.support.renderers import BASE, CHART, OVERLAY, helm, kustomize
 
 __all__ = ["UNPRIVILEGED", "Files", "main"]

@@ -18,7 +18,8 @@ def calls(function: Callable[[], object]) -> int:
         nonlocal counted
         counted += event in ("call", "c_call")
 
-    before, collects = sys.getprofile(), gc.isenabled()
+    before = sys.getprofile()
+    collects = gc.isenabled()
     # What a collection calls is not its work.
     gc.disable()
     sys.setprofile(count)

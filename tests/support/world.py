@@ -20,10 +20,11 @@ from typing import Any, Protocol, TypeVar
 import pytest
 
 import kardinal.objects
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+import kardinal.promotion.kinds
 from kardinal.git import GitRunner
 from kardinal.kube import Client, NotFound, load_connection
 from kardinal.objects import EVENT, GRAPH, JsonObject, ResourceType
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.runtime import Manager
 from kardinal_local.plane.audit import RequestLog
 from tests.support import settle
@@ -44,7 +45,7 @@ Running = TypeVar("Running", bound="Program")
 
 KINDS = {
     (resource.api_version, resource.kind): resource
-    for resource in vars(kardinal.objects).values()
+    for resource in (*vars(kardinal.objects).values(), *vars(kardinal.promotion.kinds).values())
     if isinstance(resource, ResourceType)
 }
 
@@ -239,7 +240,7 @@ class World:
     # What `settle` asks.
 
     def pulse(self) -> int:
-        return self.audit.count()
+        return self.server.requests()
 
     def unrest(self) -> list[str]:
         if busy := self._busy() or references_behind():
@@ -272,7 +273,8 @@ class World:
 
 
 def _activity(program: Program) -> Iterator[str]:
-    name, manager = type(program).__name__, program.manager
+    name = type(program).__name__
+    manager = program.manager
     if not manager.idle:
         yield from (f"{name}: {line}" for line in manager.activity() or ["is busy"])
     if not manager.recorder.idle:

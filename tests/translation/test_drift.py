@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle, Pipeline, PolicyGate
-from kardinal.policy.matching import GateTemplate, collect
-from kardinal.translation.drift import Drift, drift_of
-from kardinal.translation.repository import Features
-from kardinal.translation.translate import translate
+from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
+from kardinal.promotion.policy.matching import GateTemplate, collect
+from kardinal.promotion.translation.drift import Drift, drift_of
+from kardinal.promotion.translation.repository import Features
+from kardinal.promotion.translation.translate import translate
 from tests.support import objects
 from tests.support.registry import REGISTRY
 from tests.translation.values import MORNING
 
 FEATURES = Features(registry=REGISTRY, allow_local_repositories=True)
 URL = "https://git.example.com/acme/gitops.git"
-TEAM, POLICIES = "team", "policies"
+TEAM = "team"
+POLICIES = "policies"
 
 
 def pipeline(*environments: Any, url: str = URL, **fields: Any) -> Pipeline:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api import Bundle, Pipeline, PolicyGate
 from kardinal.objects import JsonObject
-from kardinal.translation.errors import InvalidSpec, SkipDenied
-from kardinal.translation.repository import Features
-from kardinal.translation.translate import extend_graph
+from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
+from kardinal.promotion.translation.errors import InvalidSpec, SkipDenied
+from kardinal.promotion.translation.repository import Features
+from kardinal.promotion.translation.translate import extend_graph
 from tests.support.objects import environment
 from tests.support.registry import REGISTRY
 from tests.translation.values import (
@@ -56,7 +56,7 @@ def test_a_target_that_moves_back_takes_nothing_away() -> None:
     assert extended(graph, pipeline(), bundle(intent={"target": "dev"})) == graph
 
 
-def test_what_stands_is_not_rewritten_because_the_pipeline_changed() -> None:
+def test_existing_nodes_are_not_rewritten_by_a_pipeline_change() -> None:
     graph = translated(what=bundle(intent={"target": "staging"}))
     today = pipeline(environment("dev", path="new/dev"), environment("staging", path="new/staging"), "prod")
     after = extended(graph, today, bundle(intent={"target": "prod"}), [org_gate("new", applies_to="staging")])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api import PolicyGate
-from kardinal.policy.matching import named_environments
-from kardinal.policy.template_warnings import gate_warnings
+from kardinal.promotion.api import PolicyGate
+from kardinal.promotion.policy.matching import named_environments
+from kardinal.promotion.policy.template_warnings import gate_warnings
 from tests.support.objects import environment
 from tests.translation.values import gates, identifiers, node, org_gate, pipeline, step, team_gate, translated
 
@@ -91,7 +91,7 @@ def test_names_that_read_alike_but_mean_different_gates_are_kept_apart() -> None
         (org_gate("g", labels={"kardinal.io/type": "gatte"}), "'gatte' is unknown: the gate counts as gate"),
     ],
 )
-def test_what_a_gate_says_in_vain_is_a_warning(gate: PolicyGate, says: str) -> None:
+def test_ineffective_gate_field_is_a_warning(gate: PolicyGate, says: str) -> None:
     unknown = named_environments(gate) - {"dev", "prod"}
     warnings = gate_warnings(gate, unknown=unknown, policy_namespaces=["platform-policies"])
     assert len(warnings) == bool(says)

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import Bundle
-from kardinal.translation.pins import recorded_digests, restored_pin_problems
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.translation.pins import recorded_digests, restored_pin_problems
 from tests.support.objects import environment
 from tests.translation.test_supported import refused
 from tests.translation.values import bundle, node, pipeline, translated
 
 IMAGE = "ghcr.io/acme/my-app:1.1.0"
 THEN, TODAY = (f"sha256:{digit * 64}" for digit in "12")
-EARLY, LATE = "2026-03-03T10:00:00Z", "2026-03-03T12:00:00Z"
+EARLY = "2026-03-03T10:00:00Z"
+LATE = "2026-03-03T12:00:00Z"
 PINS = environment("prod", update={"pinDigest": True})
 
 
@@ -66,7 +67,7 @@ def test_the_field_is_part_of_the_node_and_absent_where_it_is_not_set() -> None:
     ],
     ids=["moved since", "known just then", "known after one was Verified", "never known", "not asked", "not Verified"],
 )
-def test_what_was_known_when_a_bundle_was_verified_is_recorded(restored: Bundle, digests: list[str]) -> None:
+def test_knowledge_at_verification_is_recorded(restored: Bundle, digests: list[str]) -> None:
     found = recorded_digests(restored, ["dev", "prod"])
     assert [each.digest for each in found] == digests
     assert [(each.moved_to, each.message) for each in found] == [(None, None)] * len(digests)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kardinal.translation.errors import InvalidSpec, Problem
+from kardinal.promotion.translation.errors import InvalidSpec, Problem
 from tests.support.objects import environment
 from tests.translation.values import bundle, edges, pipeline, translated
 

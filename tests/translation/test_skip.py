@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import PolicyGate
-from kardinal.translation.errors import SkipDenied
-from kardinal.translation.repository import Features
-from kardinal.translation.translate import translate
+from kardinal.promotion.api import PolicyGate
+from kardinal.promotion.translation.errors import SkipDenied
+from kardinal.promotion.translation.repository import Features
+from kardinal.promotion.translation.translate import translate
 from tests.support.registry import REGISTRY
 from tests.translation.values import MORNING, bundle, edges, gates, org_gate, pipeline, team_gate, translated
 

@@ -7,11 +7,11 @@ from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
-from kardinal.api.base import Model
-from kardinal.api.bundle import BundleSpec
-from kardinal.api.pipeline import PipelineSpec
-from kardinal.objects.supported import FIELD_VALUES
-from kardinal.translation.errors import InvalidSpec, Problem
+from kardinal.promotion.api.base import Model
+from kardinal.promotion.api.bundle import BundleSpec
+from kardinal.promotion.api.pipeline import PipelineSpec
+from kardinal.promotion.api.supported import FIELD_VALUES
+from kardinal.promotion.translation.errors import InvalidSpec, Problem
 from tests.support.objects import environment
 from tests.support.registry import REGISTRY
 from tests.translation.values import bundle, pipeline, translated
@@ -237,6 +237,37 @@ def test_a_merge_method_is_refused_where_the_provider_has_none() -> None:
     git = {"url": "file:///repo", "provider": "local", "mergeMethod": "squash"}
     (problem,) = refused(way=pipeline("dev", git=git))
     assert (problem.field, problem.reason) == ("spec.git.mergeMethod", "NotAvailable")
+
+
+@pytest.mark.parametrize(
+    ("provider", "fields"),
+    [
+        ("git", {"reviewers": ["a"], "teamReviewers": ["b"], "assignees": ["c"], "labels": ["d"], "draft": True}),
+        ("local", {"reviewers": ["a"], "teamReviewers": ["b"], "assignees": ["c"]}),
+        ("gitlab", {"teamReviewers": ["acme/platform"]}),
+    ],
+)
+def test_unsupported_pull_request_field_is_refused(provider: str, fields: dict[str, Any]) -> None:
+    url = "file:///repo" if provider == "local" else "https://git.example.com/acme/gitops"
+    problems = refused(way=pipeline("dev", git={"url": url, "provider": provider, "pullRequest": fields}))
+    assert [problem.field for problem in problems] == [f"spec.git.pullRequest.{name}" for name in fields]
+    assert {problem.reason for problem in problems} == {"NotAvailable"}
+    assert all(f"provider {provider} has none for pull requests" in str(problem) for problem in problems)
+
+
+@pytest.mark.parametrize("label", ["kardinal", "Kardinal/rollback"])
+def test_labels_of_kardinals_own_are_refused_in_pull_requests(label: str) -> None:
+    git = {"url": "file:///repo", "provider": "local", "pullRequest": {"labels": ["kardinals", label]}}
+    (problem,) = refused(way=pipeline("dev", git=git))
+    assert (problem.field, problem.reason) == ("spec.git.pullRequest.labels[1]", "OwnLabel")
+
+
+def test_pull_request_fields_reach_the_agent() -> None:
+    fields = {"reviewers": ["alice"], "teamReviewers": ["acme/platform"], "labels": ["${x}"], "draft": True}
+    git = {"url": "https://git.example.com/acme/gitops", "provider": "github", "pullRequest": fields}
+    nodes = translated(pipeline("dev", git=git))["spec"]["nodes"]
+    (step,) = [node["template"]["spec"] for node in nodes if node.get("template", {}).get("kind") == "PromotionStep"]
+    assert step["git"]["pullRequest"] == {**fields, "labels": ["$${x}"], "assignees": []}
 
 
 def test_the_expressions_of_a_pipeline_are_bounded_together_before_they_are_read() -> None:

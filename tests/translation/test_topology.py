@@ -1,14 +1,13 @@
-"""The descriptions that nodes carry, and Graphs of the version before, whose nodes carry none."""
+"""The descriptions that the nodes of a Graph carry, and the topology that is read from them."""
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
 
 from kardinal.graph import compile_graph
-from kardinal.translation.topology import NODE_KEY, GateNode, StepNode, read_topology
+from kardinal.promotion.translation.topology import NODE_KEY, GateNode, StepNode, read_topology
 from tests.support.objects import environment
 from tests.translation.values import bundle, node, org_gate, pipeline, translated
 
@@ -22,14 +21,6 @@ DIAMOND = (
 
 def diamond() -> dict[str, Any]:
     return translated(pipeline(*DIAMOND), bundle("app-1"), [org_gate("soak", applies_to="prod")])
-
-
-def without_descriptions(graph: dict[str, Any]) -> dict[str, Any]:
-    """Return the Graph as version 0.1 made it."""
-    older = copy.deepcopy(graph)
-    for each in older["spec"]["nodes"]:
-        each.pop(NODE_KEY, None)
-    return older
 
 
 def test_a_step_carries_its_environment_and_its_upstreams_in_order() -> None:
@@ -53,19 +44,6 @@ def test_topology_is_read_from_what_nodes_carry_and_not_from_their_templates() -
     assert list(read_topology(graph).gates) == [
         GateNode("soak0prod", "prod", "platform-policies", "soak", "app-1-prod-soak")
     ]
-
-
-def test_a_graph_of_the_version_before_has_the_same_topology() -> None:
-    assert read_topology(without_descriptions(diamond())) == read_topology(diamond())
-
-
-def test_a_graph_of_the_version_before_that_was_extended_is_read_node_by_node() -> None:
-    graph, older = diamond(), without_descriptions(diamond())
-    described = [each for each in graph["spec"]["nodes"] if each["id"] in ("prod", "soak0prod")]
-    kept = [each for each in older["spec"]["nodes"] if each["id"] not in ("prod", "soak0prod")]
-    mixed = read_topology({"spec": {"nodes": [*kept, *described]}})
-    assert mixed.before("prod") == {"dev", "eu", "us"}
-    assert mixed.ids == read_topology(graph).ids
 
 
 def test_the_engine_passes_over_what_nodes_carry_for_others() -> None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.api import PolicyGate, PromotionStep
 from kardinal.graph import FINALIZER, compile_graph
 from kardinal.graph.evaluator import Evaluator, Overruns
-from kardinal.translation.topology import read_topology
+from kardinal.promotion.api import PolicyGate, PromotionStep
+from kardinal.promotion.translation.topology import read_topology
 from tests.support.objects import environment
 from tests.translation.values import (
     MORNING,
@@ -54,7 +54,7 @@ def test_the_engine_accepts_whatever_names_and_texts_its_users_chose() -> None:
     assert len(graph.nodes) == 2 + 4 + 4
 
 
-def test_what_is_escaped_comes_out_of_the_engine_as_it_was_written() -> None:
+def test_escaped_text_leaves_the_engine_unchanged() -> None:
     expression = "'${' == '$${x}' || '$$${y}' == '}'"
     graph = compile_graph(translated(found=[org_gate("odd", expression, applies_to="dev")])["spec"])
     gate = next(node for node in graph.nodes if node.id == "odd0dev")
@@ -105,7 +105,8 @@ def test_freezes_are_watched_without_conditions() -> None:
 
 
 def test_a_step_holds_back_what_follows_until_it_is_verified_and_while_it_is_unhealthy() -> None:
-    found, verified = node(translated(), "staging"), '${staging.status.state == "Verified"}'
+    found = node(translated(), "staging")
+    verified = '${staging.status.state == "Verified"}'
     assert found["readyWhen"] == [verified]
     assert found["propagateWhen"] == [verified, "${!has(staging.status.healthy) || staging.status.healthy}"]
 
@@ -150,7 +151,7 @@ def test_a_step_is_a_self_contained_copy_with_its_defaults_resolved() -> None:
     }
 
 
-def test_what_the_pipeline_says_is_copied_and_not_defaulted_over() -> None:
+def test_pipeline_values_are_copied_over_defaults() -> None:
     prod = environment(
         "prod",
         path="clusters/eu/prod",
@@ -297,7 +298,7 @@ def test_an_interval_below_a_second_does_not_shrink_the_window_below_two() -> No
     assert 'duration("2s")' in gate["propagateWhen"][1]
 
 
-def test_what_users_write_is_never_an_expression_of_the_graph() -> None:
+def test_user_text_is_never_an_expression_of_the_graph() -> None:
     graph = translated(
         pipeline(environment("dev", path="overlays/${dev}")),
         found=[org_gate("odd", "'${x}' == '$${y}'", applies_to=None, message="costs ${bundle.metadata.name}")],

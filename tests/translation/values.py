@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kardinal.api import Bundle, Pipeline, PolicyGate
 from kardinal.objects import JsonObject
-from kardinal.policy.matching import GateTemplate, collect
-from kardinal.translation.repository import Features
-from kardinal.translation.translate import translate
+from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
+from kardinal.promotion.policy.matching import GateTemplate, collect
+from kardinal.promotion.translation.repository import Features
+from kardinal.promotion.translation.translate import translate
 from tests.support import objects
 from tests.support.registry import REGISTRY
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from kardinal.steps.registry import AdapterDeclaration
+from kardinal.promotion.api.health_adapters import AdapterDeclaration
 
 __all__ = ["LANDED"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kardinal.api import PromotionStep
-from kardinal_agent.health import Adapter, Objects, Promotion, Verdict, Watched, healthy, progressing
+from kardinal.promotion.api import PromotionStep
+from kardinal_agent.health import Adapter, PromotionFacts, Verdict, Watched, WatchedObjects, healthy, progressing
 
 __all__ = ["Landed"]
 
@@ -18,6 +18,6 @@ class Landed(Adapter):
     def watches(self, step: PromotionStep) -> Sequence[Watched]:
         return ()
 
-    def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+    def judge(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Verdict:
         commit = promotion.commit
         return healthy(f"{commit[:12]} has landed") if commit else progressing("waits for a commit to land")

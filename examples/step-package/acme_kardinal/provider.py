@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kardinal.objects.capabilities import Capabilities
 from kardinal.scm.provider import Provider
-from kardinal.steps.capabilities import Capabilities
 
 __all__ = ["ACME_GIT"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kardinal.api.base import RelativePath
-from kardinal.api.image import bundle_version
-from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
-from kardinal.steps.edit import Changes
-from kardinal.steps.images import ImageChange
+from kardinal.edits.images import ImageChange
+from kardinal.promotion.api.base import RelativePath
+from kardinal.promotion.api.image import bundle_version
+from kardinal.promotion.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
+from kardinal.tree.edit import Changes
 
 __all__ = ["STAMP"]
 

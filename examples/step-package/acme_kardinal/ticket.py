@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from kardinal.steps.declaration import StepConfig, StepDeclaration
+from kardinal.promotion.steps.declaration import StepConfig, StepDeclaration
 
 __all__ = ["TICKET", "TicketConfig"]
 

@@ -1,13 +1,13 @@
-"""Measure the local plane beside a real API server, from one run on this machine.
+"""Measure the local plane and a real API server in one run on this machine.
 
     make bench-localplane
     make bench-localplane ARGS="starts lists"      of its parts starts, load, lists and memory
 
-Both servers run with TLS, RBAC, managed fields and a CRD with a schema; the load comes from a process of its own, which
-takes CPU from the server, as clients on one machine do. Runs alternate between the two servers, and a figure is the
-median of five; memory under many updates, which takes minutes and hardly varies, is of one. What only the local plane
-promises (memory, starting) is measured on it alone: on a new directory, for which it makes certificates, and on one
-that is there.
+Both servers run with TLS, RBAC, managed fields and a CRD with a schema. The load comes from a separate process, which
+takes CPU time from the server, as clients on the same machine do. Runs alternate between the two servers, and a figure
+is the median of five runs; only memory under many updates is of one run, because it takes minutes and hardly varies.
+The start and the memory are measured for the local plane only: with a new directory, for which it creates certificates,
+and with an existing one.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ SCENARIOS = ("throughput", "idle", "watch")
 MB = 1024 * 1024
 
 Samples = dict[tuple[str, str], list[float]]
-"""(server, figure) -> one value per run."""
+"""One value per run by (server, figure), for example `("local plane", "start.first")`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table."""
+    """One row of the table: `scale` converts a value to `unit`, and `at_least` tells that `goal` is a minimum."""
 
     figure: str
     text: str
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _starts(samples: Samples) -> None:
-    """Of a plane that does nothing: how soon it is there, and what it holds."""
+    """Measure an idle plane: the time of its start, and its memory."""
     for _ in range(RUNS):
         with tempfile.TemporaryDirectory() as parent, ExitStack() as running:
             known = Path(parent) / "known"
@@ -140,7 +140,7 @@ def _lists(samples: Samples) -> None:
 
 
 def _memory(samples: Samples) -> None:
-    """Of a plane of its own: full, and after many updates; its directory is then opened again and again."""
+    """Measure the memory of a separate plane when it is full and after many updates, and the times to reopen it."""
     with tempfile.TemporaryDirectory() as parent:
         directory = Path(parent) / "plane"
         with running_plane(directory) as (process, _):
@@ -170,10 +170,12 @@ def _print(samples: Samples) -> None:
         sign = "≥" if row.at_least else "≤"
         missed = measured < row.goal if row.at_least else measured > row.goal
         shown = f"**{_number(measured)} {row.unit}**" if missed else f"{_number(measured)} {row.unit}"
-        other, ratio = "", ""
+        other = ""
+        ratio = ""
         if beside := samples.get(("kube-apiserver", row.figure)):
             compared = statistics.median(beside) * row.scale
-            other, ratio = f"{_number(compared)} {row.unit}", f"{measured / compared:.2f}"
+            other = f"{_number(compared)} {row.unit}"
+            ratio = f"{measured / compared:.2f}"
         print(f"| {row.text} | {shown} | {sign} {row.goal:,g} {row.unit} | {other} | {ratio} |")
 
 

@@ -1,9 +1,9 @@
-"""How long a plane takes to start inside a process that runs already, and to open a directory that is full.
+"""Measure the time in which a running process starts a plane, on a new directory and on a full one.
 
     python -m hack.bench.localplane.in_process [DIRECTORY]
 
-Prints JSON, seconds of several runs each: without DIRECTORY `inside`, until a plane on a new one listens, its authority
-given; with it `reopen`, until a plane on that one listens.
+It prints the seconds of several runs until the plane listens, as JSON: without DIRECTORY `{"inside": […]}`, on new
+directories with an existing certificate authority; with DIRECTORY `{"reopen": […]}`, on that directory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The load generator, in a process of its own: it asks one API server and prints what it measured as JSON.
+"""The load generator, a separate process: it sends requests to one API server, and prints its figures as JSON.
 
     python -m hack.bench.localplane.load SCENARIO --kubeconfig FILE
 
-The clients share nothing but the event loop; each waits for an answer before it asks again, as controllers do. Times
-are seconds as the client sees them, TLS included.
+The clients share only the event loop. Each client waits for the response before its next request, as controllers do.
+Times are in seconds as the client measures them, including TLS.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WATCHERS = 100
 WATCHED_WRITES = 100
 WATCHED_PER_SECOND = 20
 PAYLOAD = "x" * 1500
-"""Makes an object of some 2 KB with its metadata and managed fields."""
+"""The data of an object, which has about 2 KB with its metadata and managed fields."""
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
@@ -47,7 +47,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One API server as one identity."""
+    """A client of one API server with one identity."""
 
     session: aiohttp.ClientSession
 
@@ -61,8 +61,9 @@ class Server:
             return content
 
     async def occurrences(self, text: bytes, path: str, **headers: str) -> int:
-        """How often an answer says something; looked at piece by piece, so that the clients beside are not held up."""
-        found, end = 0, b""
+        """Return how often a text occurs in a response. It is read in chunks, so that other clients are not delayed."""
+        found = 0
+        end = b""
         async with self.session.get(path, headers=headers) as answer:
             answer.raise_for_status()
             async for piece in answer.content.iter_any():
@@ -75,7 +76,7 @@ class Server:
 
 
 def load(name: str, namespace: str) -> dict[str, Any]:
-    """Return an object of 2 KB."""
+    """Return an object of about 2 KB."""
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Load",
@@ -89,7 +90,7 @@ def path_of(namespace: str, name: str = "") -> str:
 
 
 async def throughput(server: Server, namespace: str) -> Figures:
-    """Measure creates and status patches a second, by several clients at once."""
+    """Measure the creates and status patches per second of several concurrent clients."""
     names = [f"load-{number:05}" for number in range(WRITES)]
 
     async def create(name: str) -> None:
@@ -102,7 +103,7 @@ async def throughput(server: Server, namespace: str) -> Figures:
 
 
 async def idle(server: Server, namespace: str) -> Figures:
-    """Measure how long one write takes when there is no other."""
+    """Measure the time of one write without other load."""
     await server.send("POST", path_of(namespace), load("one", namespace))
     took = []
     for number in range(IDLE_WRITES):
@@ -113,14 +114,14 @@ async def idle(server: Server, namespace: str) -> Figures:
 
 
 async def fill(server: Server, namespace: str) -> Figures:
-    """Objects to list."""
+    """Create the objects that are listed."""
     names = [f"load-{number:05}" for number in range(LISTED)]
     await _all(names, lambda name: server.send("POST", path_of(namespace), load(name, namespace)))
     return {"objects": LISTED}
 
 
 async def update(server: Server, namespace: str) -> Figures:
-    """Many updates of the objects that `fill` made."""
+    """Update the objects that `fill` created many times."""
     numbers = range(UPDATES)
 
     async def patch(number: int) -> None:
@@ -131,7 +132,7 @@ async def update(server: Server, namespace: str) -> Figures:
 
 
 async def lists(server: Server, namespace: str) -> Figures:
-    """Measure a list of everything at once, as objects and as a table, and how long others wait meanwhile."""
+    """Measure a list of all objects, as objects and as a Table, and the time that other clients wait meanwhile."""
     figures: Figures = {}
     for name, headers in (("json", {}), ("table", {"Accept": TABLE})):
         async with _pinging(server) as waits:
@@ -145,7 +146,7 @@ async def lists(server: Server, namespace: str) -> Figures:
 
 
 async def watch(server: Server, namespace: str) -> Figures:
-    """From the start of a write until each of many watchers has it."""
+    """Measure the time from the start of a write until each of many watchers has received it."""
     await server.send("POST", path_of(namespace), load("watched", namespace))
     sent: dict[int, float] = {}
     took: list[float] = []
@@ -184,7 +185,7 @@ SCENARIOS: dict[str, Callable[[Server, str], Awaitable[Figures]]] = {
 
 
 async def _all(items: Any, work: Callable[[Any], Awaitable[object]]) -> float:
-    """Seconds until the clients together have worked through all items."""
+    """Process all items by concurrent clients, and return the seconds until all are done."""
     waiting = iter(items)
 
     async def client() -> None:
@@ -198,7 +199,7 @@ async def _all(items: Any, work: Callable[[Any], Awaitable[object]]) -> float:
 
 @asynccontextmanager
 async def _pinging(server: Server) -> AsyncIterator[list[float]]:
-    """How long a bystander waits for the smallest answer there is, again and again while the block runs."""
+    """Measure the latency of the smallest request again and again during the block, and yield the list of times."""
     waits: list[float] = []
     connected = asyncio.Event()
 
@@ -224,7 +225,8 @@ def _percentile(values: list[float], percent: int) -> float:
 
 def _session(kubeconfig: Path) -> aiohttp.ClientSession:
     config = yaml.safe_load(kubeconfig.read_bytes())
-    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    cluster = config["clusters"][0]["cluster"]
+    user = config["users"][0]["user"]
     context = ssl.create_default_context(cafile=cluster["certificate-authority"])
     connector = aiohttp.TCPConnector(ssl=context, limit=0)
     headers = {"Authorization": f"Bearer {user['token']}", "User-Agent": "bench"}

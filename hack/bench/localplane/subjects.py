@@ -1,4 +1,4 @@
-"""The two servers that are measured beside each other, and what the operating system says about them."""
+"""Run the two API servers that are compared, and read their memory."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ RIGHTS = [
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A running server, as its administrator and as a ServiceAccount that RBAC allows one kind."""
+    """A running API server, with an administrator and a ServiceAccount that RBAC allows to write one kind."""
 
     name: str
     admin: Path
     account: Path
 
     def load(self, scenario: str, namespace: str) -> dict[str, float]:
-        """Run one scenario of the load generator against it."""
+        """Run one scenario of the load generator against the server, and return its figures."""
         command = [sys.executable, "-m", "hack.bench.localplane.load", scenario]
         command += [f"--kubeconfig={self.account}", f"--namespace={namespace}"]
         done = subprocess.run(command, cwd=HACK.parent, check=True, stdout=subprocess.PIPE, text=True)
@@ -118,17 +118,17 @@ class Subject:
 
 
 def memory_of(process: int) -> int:
-    """Bytes that a process holds."""
+    """Return the memory of a process in bytes."""
     text = Path(f"/proc/{process}/status").read_text()
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("VmRSS")) * 1024
 
 
 @contextmanager
 def running_plane(directory: Path) -> Iterator[tuple[int, float]]:
-    """Start what `kardinal local up --only plane` runs; yield its process and the seconds to `/readyz`."""
+    """Run `kardinal local up --only plane`, and yield its process id and the seconds until `/readyz` succeeded."""
     began = time.perf_counter()
     command = [str(BIN / "kardinal"), "local", "up", "--only", "plane", "--port", "0", "--dir", str(directory)]
-    # As it is installed: compiling every module anew would double its start.
+    # An installed kardinal has compiled modules; compiling them each time would double the time of the start.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -141,7 +141,7 @@ def running_plane(directory: Path) -> Iterator[tuple[int, float]]:
 
 
 def _require_ready(lines: Iterable[str]) -> None:
-    """Read what the plane says until it is ready, then ask it."""
+    """Read the output of the plane until it is ready, then send a request to `/readyz`."""
     port = 0
     for line in lines:
         if line.startswith("API server"):
@@ -149,7 +149,8 @@ def _require_ready(lines: Iterable[str]) -> None:
         if line.startswith("ready"):
             break
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
     connection = HTTPSConnection("127.0.0.1", port, context=context)
     connection.request("GET", "/readyz")
     if connection.getresponse().status != 200:
@@ -159,7 +160,7 @@ def _require_ready(lines: Iterable[str]) -> None:
 
 @contextmanager
 def plane() -> Iterator[Subject]:
-    """Yield the local plane, ready for load."""
+    """Run the local plane, prepared for load."""
     with tempfile.TemporaryDirectory() as parent:
         directory = Path(parent) / "plane"
         with running_plane(directory):
@@ -168,13 +169,13 @@ def plane() -> Iterator[Subject]:
 
 @contextmanager
 def real() -> Iterator[Subject]:
-    """kube-apiserver with etcd and the controller manager."""
+    """Run kube-apiserver with etcd and the controller manager, prepared for load."""
     with tempfile.TemporaryDirectory() as directory, control_plane() as kubeconfig:
         yield prepared("kube-apiserver", kubeconfig, Path(directory))
 
 
 def prepared(name: str, admin: Path, directory: Path) -> Subject:
-    """Give a server the kind that is written, and an account that may write it; files go to `directory`."""
+    """Create the CRD and a ServiceAccount that may write its objects; the kubeconfig is written to `directory`."""
     objects = "---\n".join(yaml.safe_dump(one) for one in (DEFINITION, *RIGHTS))
     _kubectl(admin, "create", "-f", "-", stdin=objects)
     _kubectl(admin, "wait", "--for=condition=Established", f"crd/loads.{GROUP}")

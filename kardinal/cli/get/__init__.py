@@ -1,4 +1,9 @@
-"""`kardinal get`: lists of Pipelines, Bundles and the steps of a promotion, one module each."""
+"""`kardinal get`: lists of Pipelines, Bundles and the steps of a promotion.
+
+pipelines   `kardinal get pipelines`
+bundles     `kardinal get bundles`
+steps       `kardinal get steps`
+"""
 
 from __future__ import annotations
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import click
 
-from kardinal.api.image import bundle_versions
-from kardinal.api.names import LABEL_BUNDLE, label_value
-from kardinal.cli.environments import EnvironmentState
-from kardinal.cli.gates import GateLine
 from kardinal.cli.output import one_line, print_documents, print_table, say, state_text
-from kardinal.cli.render_failures import render_failure, render_failures
-from kardinal.cli.session import TABLES, Session, cluster_command, no_bundle, table_option
-from kardinal.cli.status.reading import read_objects
-from kardinal.cli.status.view import promotion_states, unattended
-from kardinal.objects import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.cli.session import TABLES, Session, cluster_command, table_option
+from kardinal.objects import JsonObject
+from kardinal.promotion.api.image import bundle_versions
+from kardinal.promotion.kinds import BUNDLE
+from kardinal.promotion.views.missing import no_bundle
+from kardinal.promotion.views.reading import read_objects
+from kardinal.promotion.views.render_failures import read_render_failures
+from kardinal.promotion.views.states import phase_of
+from kardinal.promotion.views.status import unattended
+from kardinal.promotion.views.steps import NodeLine, node_lines
 
 __all__ = ["steps"]
 
@@ -31,44 +31,27 @@ async def steps(session: Session, *, pipeline: str, name: str | None, output: st
 
     Once they are gone with their Graph, it shows what the Bundle keeps of them; with -o json and -o yaml the Bundle.
     """
-    objects = await read_objects(session, pipeline, name)
+    objects = await read_objects(session.reader, session.namespace, pipeline, name)
     bundle = objects.bundle
     if bundle is None:
         raise no_bundle(pipeline)
     if output not in TABLES:
-        selector = f"{LABEL_BUNDLE}={label_value(bundle.metadata.name)}"
-        listed = [
-            await session.client.list(resource, session.namespace, labels=selector)
-            for resource in (PROMOTION_STEP, POLICY_GATE)
-        ]
-        items = [item for found in listed for item in found.items]
-        print_documents(items or [await session.client.get(BUNDLE, bundle.metadata.name, session.namespace)], output)
+        print_documents(await _documents(session, bundle.metadata.name), output)
         return
-    states, gates = promotion_states(objects)
-    failures = await render_failures(session)
-    rows: list[list[str]] = []
-    for state in states:
-        rows += _gate_rows(gate for gate in gates if gate.environment == state.name)
-        rows.append(_step_row(state, render_failure(state.step, failures)))
-    versions, phase = bundle_versions(bundle.spec.artifacts), bundle.status.phase or "Available"
-    say(f"Bundle {bundle.metadata.name} ({versions}): {phase}", err=True)
+    lines = node_lines(objects, await read_render_failures(session.reader, session.namespace))
+    versions = bundle_versions(bundle.spec.artifacts)
+    say(f"Bundle {bundle.metadata.name} ({versions}): {phase_of(bundle)}", err=True)
     if warning := unattended([objects.pipeline, bundle], now=datetime.now(UTC)):
         say(f"Note: {warning}", err=True)
-    print_table(["ENVIRONMENT", "NODE", "STATE", "MESSAGE"], rows, empty="", prose=("MESSAGE",))
+    print_table(["ENVIRONMENT", "NODE", "STATE", "MESSAGE"], list(map(_row, lines)), empty="", prose=("MESSAGE",))
 
 
-def _gate_rows(gates: Iterable[GateLine]) -> Iterable[list[str]]:
-    for gate in gates:
-        yield [
-            gate.environment,
-            f"gate {gate.name} [{gate.scope}]",
-            state_text(gate.answer),
-            one_line(gate.detail),
-        ]
+async def _documents(session: Session, bundle: str) -> list[JsonObject]:
+    reader = session.reader
+    stored = [*await reader.steps(session.namespace, bundle), *await reader.instances(session.namespace, bundle)]
+    return stored or [await session.client.get(BUNDLE, bundle, session.namespace)]
 
 
-def _step_row(state: EnvironmentState, failure: str | None) -> list[str]:
-    message = "; ".join(filter(None, (state.message, failure)))
-    if state.health:
-        message = f"Verified, and no longer healthy: {message}"
-    return [state.name, "step", state_text(state.health or state.state), one_line(message)]
+def _row(line: NodeLine) -> list[str]:
+    node = f"gate {line.gate.name} [{line.gate.scope}]" if line.gate is not None else "step"
+    return [line.environment, node, state_text(line.state), one_line(line.message)]

@@ -1,5 +1,10 @@
-"""`kardinal status`: where a Pipeline stands, what holds it, and what to type next.
+"""`kardinal status` and `kardinal watch`: the status of a Pipeline, its holds, and the next commands.
 
-`reading` takes the objects from the API server, `view` makes a value of them, `advice` the next commands, `screen` the
-lines for a terminal, `following` the watch; `command` are the commands.
+`kardinal.promotion.views` computes a `StatusView` from the objects; this package displays it:
+
+command     the commands
+screen      the lines for a terminal, and the lines of changes
+document    the JSON document
+following   display again after each change; `--wait` of other commands
+live        the screen that is redrawn in place
 """

@@ -9,12 +9,11 @@ import click
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value, say, width
 from kardinal.cli.session import Session, cluster_command, output_option
-from kardinal.cli.status.advice import document_of
+from kardinal.cli.status.document import document_of
 from kardinal.cli.status.following import follow
-from kardinal.cli.status.reading import read_objects
 from kardinal.cli.status.screen import screen
-from kardinal.cli.status.view import make_view
-from kardinal.objects import PIPELINE
+from kardinal.promotion.views.reading import read_objects
+from kardinal.promotion.views.status import status_view
 
 __all__ = ["status", "watch"]
 
@@ -36,7 +35,7 @@ async def status(session: Session, *, pipeline: str | None, name: str | None, wa
         await follow(session, chosen, name, output=output)
         return
     now = datetime.now(UTC)
-    view = make_view(await read_objects(session, chosen, name), now=now)
+    view = status_view(await read_objects(session.reader, session.namespace, chosen, name), now=now)
     if output != "table":
         print_value(document_of(view), output)
         return
@@ -55,8 +54,8 @@ async def watch(session: Session, *, pipeline: str | None, name: str | None, out
 
 
 async def _only(session: Session) -> str:
-    """Return the Pipeline of the namespace."""
-    names = [item["metadata"]["name"] for item in (await session.client.list(PIPELINE, session.namespace)).items]
+    """Return the name of the only Pipeline of the namespace. Raises `CommandError` if there is none or several."""
+    names = [item["metadata"]["name"] for item in await session.reader.pipelines(session.namespace)]
     if len(names) == 1:
         return str(names[0])
     if not names:

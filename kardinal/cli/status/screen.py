@@ -1,7 +1,7 @@
-"""The lines of a view: a screen for a terminal, and a line for each change where there is none (pure).
+"""The lines of a `StatusView`: a screen for a terminal, and for other outputs a line for each change (pure).
 
-Names, states and versions are never cut. Environments stand from left to right as far as there is room, the others
-below them.
+Names, states and versions are never truncated. Environments are printed side by side, and continue below if the
+terminal is too narrow.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
 
-from kardinal.cli.environments import EnvironmentState
-from kardinal.cli.gates import GateLine
 from kardinal.cli.output import one_line, span, state_text, styled
-from kardinal.cli.status.advice import next_steps
-from kardinal.cli.status.view import View
 from kardinal.cli.table import GAP, INDENT, text_width, wrapped
+from kardinal.promotion.views.advice import next_steps
+from kardinal.promotion.views.environments import EnvironmentState
+from kardinal.promotion.views.gates import GateLine
+from kardinal.promotion.views.states import UNDER_WAY, no_longer_healthy
+from kardinal.promotion.views.status import StatusView
 
 __all__ = ["change_lines", "screen"]
 
 _WIDEST = 100
-"""Columns of prose where the output has no width."""
+"""The width of prose in columns if the output is not a terminal."""
 
 
-def screen(view: View, *, now: datetime, width: int | None) -> list[str]:
-    """Return the view for a terminal of that width."""
+def screen(view: StatusView, *, now: datetime, width: int | None) -> list[str]:
+    """Return the lines of a view for a terminal of `width` columns, or None if the output is not a terminal."""
     room = width or _WIDEST
     sections = [
         list(_heading(view, now, room)),
@@ -38,14 +39,14 @@ def screen(view: View, *, now: datetime, width: int | None) -> list[str]:
     return lines
 
 
-def change_lines(before: View | None, after: View) -> list[str]:
-    """Return a line for each thing that is another than `before`, in the order of the environments."""
+def change_lines(before: StatusView | None, after: StatusView) -> list[str]:
+    """Return a line for each fact that differs between two views: `dev: Verified`, for example."""
     known = _facts(before) if before is not None else {}
     return [f"{subject}: {text}" for subject, text in _facts(after).items() if known.get(subject) != text]
 
 
-def _facts(view: View) -> dict[str, str]:
-    facts = {f"note {index + 1}": note for index, note in enumerate(view.notes)}
+def _facts(view: StatusView) -> dict[str, str]:
+    facts = {f"note {index + 1}": one_line(note) for index, note in enumerate(view.notes)}
     if view.bundle is not None:
         facts[f"Bundle {view.bundle.metadata.name} ({view.version})"] = _sentence(view.phase, view.message)
     for environment in view.environments:
@@ -55,7 +56,7 @@ def _facts(view: View) -> dict[str, str]:
             if gate.environment == environment.name:
                 facts[f"{environment.name}, gate {gate.name}"] = _sentence(gate.answer, gate.detail)
     for index, hold in enumerate(view.holds):
-        facts[f"hold {index + 1}"] = hold.message
+        facts[f"hold {index + 1}"] = one_line(hold.message)
     for step in next_steps(view):
         facts[f"next, to {step.purpose}"] = step.command
     return facts
@@ -65,7 +66,7 @@ def _sentence(state: str, message: str) -> str:
     return f"{state}: {one_line(message)}" if message else state
 
 
-def _heading(view: View, now: datetime, room: int) -> Iterator[str]:
+def _heading(view: StatusView, now: datetime, room: int) -> Iterator[str]:
     yield f"{styled('PIPELINE', bold=True)}  {view.pipeline}  (namespace {view.namespace})"
     if view.bundle is None:
         yield f"{styled('BUNDLE', bold=True)}    none yet"
@@ -77,11 +78,11 @@ def _heading(view: View, now: datetime, room: int) -> Iterator[str]:
     for other in view.others:
         yield f"          also under way: {other}"
     for note in view.notes:
-        yield from _labelled(f"{styled('NOTE', bold=True)}      ", note, room)
+        yield from _labelled(f"{styled('NOTE', bold=True)}      ", one_line(note), room)
 
 
-def _strips(view: View, now: datetime, room: int) -> Iterator[list[str]]:
-    """Yield the environments, as many beside each other as there is room for."""
+def _strips(view: StatusView, now: datetime, room: int) -> Iterator[list[str]]:
+    """Yield the lines of the environments in blocks, each with as many environments side by side as fit."""
     linear = _is_linear(view.environments)
     strip: list[Sequence[str]] = []
     for environment in view.environments:
@@ -130,10 +131,10 @@ def _block_width(block: Iterable[str]) -> int:
     return max(map(text_width, block))
 
 
-def _waiting(view: View, now: datetime, room: int) -> Iterator[str]:
-    """Yield what each environment waits for: its gates, its pull request and its step."""
+def _waiting(view: StatusView, now: datetime, room: int) -> Iterator[str]:
+    """Yield the holds, and for each environment its pull request, its message and its gates."""
     for hold in view.holds:
-        yield from _labelled(f"{hold.environment or view.pipeline}: ", f"held: {hold.message}", room)
+        yield from _labelled(f"{hold.environment or view.pipeline}: ", f"held: {one_line(hold.message)}", room)
     pulls = {pull.environment: pull for pull in view.pull_requests}
     for environment in view.environments:
         gates = [gate for gate in view.gates if gate.environment == environment.name]
@@ -143,9 +144,9 @@ def _waiting(view: View, now: datetime, room: int) -> Iterator[str]:
                 f"{environment.name}: ", f"pull request #{pull.number} waits for its merge: {pull.url}", room
             )
             if pull.why:
-                yield from _labelled(INDENT, pull.why, room)
+                yield from _labelled(INDENT, one_line(pull.why), room)
         elif environment.health:
-            why = f"Verified, and no longer healthy: {one_line(environment.message)}"
+            why = no_longer_healthy(one_line(environment.message))
             yield from _labelled(f"{environment.name}: ", why, room)
         elif environment.message and environment.state not in ("Verified", "NotTargeted"):
             yield from _labelled(f"{environment.name}: ", one_line(environment.message), room)
@@ -166,12 +167,12 @@ def _gate(gate: GateLine, now: datetime, room: int) -> Iterator[str]:
         yield from _labelled(INDENT * 2, line, room)
 
 
-def _next(view: View, room: int) -> Iterator[str]:
-    """Yield the next commands, each on a line of its own so that it can be copied."""
+def _next(view: StatusView, room: int) -> Iterator[str]:
+    """Yield the next commands, each on its own line so that it can be copied."""
     steps = next_steps(view)
-    if steps or view.phase in ("Available", "Promoting"):
+    if steps or view.phase in UNDER_WAY:
         yield styled("NEXT", bold=True)
-    if not steps and view.phase in ("Available", "Promoting"):
+    if not steps and view.phase in UNDER_WAY:
         yield f"  nothing to do, it goes on by itself; to follow it: kardinal watch {view.pipeline}"
     for step in steps:
         yield f"  {step.command}"
@@ -179,7 +180,7 @@ def _next(view: View, room: int) -> Iterator[str]:
 
 
 def _labelled(label: str, text: str, room: int) -> Iterator[str]:
-    """Yield a text behind a label, its further lines below its first."""
+    """Yield a label with a text, whose further lines are indented to its first line."""
     first, *others = wrapped(text, max(room - text_width(label), 20))
     yield f"{label}{first}"
     yield from (" " * text_width(label) + line for line in others)

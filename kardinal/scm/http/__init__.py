@@ -1,8 +1,17 @@
-"""The HTTP side of providers: sessions, budgets, conditional requests, and what an answer means."""
+"""The HTTP client of the providers.
 
-from kardinal.scm.http.answers import Answer, Outcome, Rule, decide, quoted_words, unknown_at_first
-from kardinal.scm.http.authentication import Authenticator, StaticToken, static_authenticator
-from kardinal.scm.http.budget import Budget, Priority, Rate
+client         requests to one host with one credential
+answers        tables that decide the meaning of an answer
+budget         a budget of requests per host and credential
+cache          answers for conditional requests
+sessions       the sessions of a program, what they share, and checked addresses of host names
+authentication, minted   credentials, and tokens that are minted for a while
+first_seen     how long an object has been known
+"""
+
+from kardinal.scm.http.answers import HostAnswer, Outcome, Rule, decide, unknown_at_first
+from kardinal.scm.http.authentication import HostAuthenticator, StaticToken, static_authenticator
+from kardinal.scm.http.budget import Priority, Rate, RequestBudget
 from kardinal.scm.http.client import Host, HostClient
 from kardinal.scm.http.first_seen import NEW_SECONDS, FirstSeen
 from kardinal.scm.http.minted import MintedToken, MintedTokens
@@ -10,11 +19,10 @@ from kardinal.scm.http.sessions import HostSessions
 
 __all__ = [
     "NEW_SECONDS",
-    "Answer",
-    "Authenticator",
-    "Budget",
     "FirstSeen",
     "Host",
+    "HostAnswer",
+    "HostAuthenticator",
     "HostClient",
     "HostSessions",
     "MintedToken",
@@ -22,10 +30,10 @@ __all__ = [
     "Outcome",
     "Priority",
     "Rate",
+    "RequestBudget",
     "Rule",
     "StaticToken",
     "decide",
-    "quoted_words",
     "static_authenticator",
     "unknown_at_first",
 ]

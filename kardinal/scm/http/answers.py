@@ -1,7 +1,7 @@
-"""Decide what an answer of a host means, from tables.
+"""Decide the meaning of a host's answer, by tables.
 
-A provider has one table; `COMMON` follows it. The first rule that matches (operation, status, a header, the body, and
-how long ago the pull request was first heard of) says what to do. An answer that no rule knows is tried a few times.
+Every provider has a table, and `COMMON` follows it. The first rule that matches (operation, status, a header, the body,
+and the age of the pull request) decides. An answer that matches no rule is retried a few times.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kardinal.scm.http.first_seen import NEW_SECONDS
 
 __all__ = [
     "COMMON",
-    "Answer",
+    "HostAnswer",
     "Outcome",
     "Quota",
     "Rule",
@@ -33,31 +33,32 @@ __all__ = [
 ]
 
 MAX_WAIT = 3600.0
-"""Seconds that a host may ask to wait at once; it is asked again after them."""
+"""The longest wait in seconds that a host can request; afterwards the request is repeated."""
 
 _QUOTED = 200
 _ERRORS = JsonLimits(size=65536, depth=16, containers=1_000, pieces=5_000)
-"""The most of an error that is read for its message."""
+"""The limits for an error body whose message is read."""
 
 
 class Outcome(Enum):
-    """The consequence of an answer; the caller handles the first three, the others are raised."""
+    """The consequence of an answer. The caller handles the first three; the others are raised as errors."""
 
     SUCCESS = "success"
     ADOPT = "adopt"
-    """The thing to be made is there already: find it."""
+    """The object to create exists already, and must be looked up."""
     REREAD = "reread"
-    """The state is not what the request assumed: read it and decide again."""
+    """The state differs from the assumption of the request, and must be read again."""
     TRANSIENT = "transient"
     TERMINAL = "terminal"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One answer of a host; header names are in lower case.
+class HostAnswer:
+    """One answer of a host, with header names in lower case.
 
-    `value`: the JSON document of the body, which a client decodes where the answer is no error; None where it is none.
+    `value`: the JSON document of the body, which a client decodes if the answer is not an error; None if it is not
+    JSON.
     """
 
     status: int
@@ -68,14 +69,14 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """Return the body as rules and messages read it."""
+        """Return the body as text, cut, for rules and messages."""
         return self.body[:65536].decode(errors="replace")
 
     def message(self, redact: Callable[[str], str] = str) -> str:
-        """Return what the host says in the fields that hosts document for it; empty for an answer of another shape.
+        """Return the host's message from the fields that hosts document for it; empty if the answer has another shape.
 
-        `{"message": …, "errors": [{"message": …}]}` is GitHub's, and without `errors` that of Gitea and Forgejo; GitLab
-        has `message`, which may hold lists by field, or `error` and `error_description`.
+        GitHub sends `{"message": …, "errors": [{"message": …}]}`, and Gitea and Forgejo the same without `errors`.
+        GitLab sends `message`, which may contain lists by field, or `error` and `error_description`.
         """
         try:
             value = decode(self.body, _ERRORS)
@@ -85,7 +86,10 @@ class Answer:
 
 
 def quoted_words(text: str, redact: Callable[[str], str] = str) -> str:
-    """Return words of a host on one line and cut; redacted before, so that no half of a secret is left."""
+    """Return a message of a host on one line and cut.
+
+    It is redacted before it is cut, so that no part of a secret is left.
+    """
     plain = " ".join("".join(letter if letter.isprintable() else " " for letter in redact(text)).split())
     return plain if len(plain) <= _QUOTED else f"{plain[: _QUOTED - 1]}…"
 
@@ -99,7 +103,7 @@ def _said(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _texts(value: object, field: str = "") -> Iterator[str]:
-    """Yield the texts of a message: `{"source_branch": ["does not exist"]}` is `source_branch does not exist`."""
+    """Yield the texts of a message: `{"source_branch": ["does not exist"]}` becomes `source_branch does not exist`."""
     if isinstance(value, str) and value:
         yield f"{field} {value}".strip()
     elif isinstance(value, list):
@@ -114,9 +118,9 @@ def _texts(value: object, field: str = "") -> Iterator[str]:
 class Rule:
     """One row of a table.
 
-    `operations` empty: every operation. `header`: a name and a pattern that its value contains. `body`: a pattern that
-    the body contains. `within`: seconds since the pull request was first seen. `error` is what is raised for a
-    transient or terminal outcome; `remedy` is what its reader can do.
+    `operations`: defaults to every operation. `header`: the name of a header and a pattern to find in its value.
+    `body`: a pattern to find in the body. `within`: seconds since the pull request was first seen. `error` is raised
+    for a transient or terminal outcome; `remedy` tells the reader how to mend it.
     """
 
     status: int | range
@@ -129,7 +133,7 @@ class Rule:
     remedy: str = ""
     retry_after: float | None = None
 
-    def matches(self, operation: str, answer: Answer, age: float | None) -> bool:
+    def matches(self, operation: str, answer: HostAnswer, age: float | None) -> bool:
         statuses = self.status if isinstance(self.status, range) else (self.status,)
         return (
             answer.status in statuses
@@ -149,9 +153,9 @@ def unknown_at_first(
     at_first: type[KardinalError] = HostUnavailable,
     remedy: str = "",
 ) -> tuple[Rule, Rule]:
-    """Return the rules for what a host may not know yet: for a minute it is tried again, then `error` is raised.
+    """Return the rules for objects that a host may not know yet: retry for a minute, then raise `error`.
 
-    What was just made, pushed or minted (a token) is not known to all parts of a host at once.
+    A new object, commit or token is not known to all parts of a host immediately.
     """
     new = Rule(
         status=status,
@@ -187,8 +191,8 @@ COMMON: Sequence[Rule] = (
 UNKNOWN = Rule(status=range(1000), outcome=Outcome.UNKNOWN, error=UnknownAnswer)
 
 
-def decide(table: Sequence[Rule], operation: str, answer: Answer, *, age: float | None = None) -> Rule:
-    """Return the first rule for an answer; `UNKNOWN` where there is none."""
+def decide(table: Sequence[Rule], operation: str, answer: HostAnswer, *, age: float | None = None) -> Rule:
+    """Return the first rule that matches an answer, or `UNKNOWN`."""
     for rule in (*table, *COMMON):
         if rule.matches(operation, answer, age):
             return rule
@@ -197,7 +201,7 @@ def decide(table: Sequence[Rule], operation: str, answer: Answer, *, age: float 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How many requests of how many are left, and in how many seconds all of them are back."""
+    """The number of remaining requests, the limit, and the seconds until the count is reset."""
 
     remaining: int
     limit: int
@@ -205,7 +209,7 @@ class Quota:
 
 
 def quota_of(headers: Mapping[str, str], *, now: datetime) -> Quota | None:
-    """Return the quota that an answer tells, under the names that GitHub, GitLab and Forgejo use."""
+    """Return the quota in the headers of an answer, by the names that GitHub, GitLab and Forgejo use."""
     for prefix in ("x-ratelimit-", "ratelimit-"):
         remaining = _number(headers.get(f"{prefix}remaining"))
         if remaining is not None:
@@ -217,13 +221,13 @@ def quota_of(headers: Mapping[str, str], *, now: datetime) -> Quota | None:
 
 
 def retry_after_of(headers: Mapping[str, str], *, now: datetime) -> float | None:
-    """Return the seconds of Retry-After, which is a number or a date; at most `MAX_WAIT`."""
+    """Return Retry-After, which is a number or a date, in seconds; at most `MAX_WAIT`."""
     text = headers.get("retry-after", "").strip()
     seconds = _number(text)
     if seconds is None and text:
         try:
             moment = parsedate_to_datetime(text)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
     return None if seconds is None else min(max(seconds, 0.0), MAX_WAIT)

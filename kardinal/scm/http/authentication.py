@@ -1,7 +1,7 @@
-"""How a provider proves who asks: a header for its API, a user name and password for Git.
+"""Authentication of a provider: a header for its API, a user name and password for Git.
 
-The values of a Secret are turned into an `Authenticator` by the provider. It never shows itself, and it redacts what it
-knows from texts of the host.
+The provider turns the values of a Secret into an `HostAuthenticator`, which never shows its secret and removes it from
+messages of the host.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from kardinal.git import Credentials
+from kardinal.git import GitCredentials
 from kardinal.scm.errors import AccessDenied
 
-__all__ = ["Authenticator", "StaticToken", "static_authenticator"]
+__all__ = ["HostAuthenticator", "StaticToken", "static_authenticator"]
 
 _TOKEN_USER = "git"  # noqa: S105 - hosts that take a token as the password ignore the name
 
 
-class Authenticator(Protocol):
+class HostAuthenticator(Protocol):
     """One credential at one host."""
 
     @property
     def identity(self) -> str:
-        """Return what tells this credential from others, without giving it away."""
+        """Return an identity that distinguishes this credential from others, without revealing it."""
         ...
 
     async def headers(self) -> Mapping[str, str]:
-        """Return the headers of a request; may mint a token first."""
+        """Return the headers of a request; this may mint a token first."""
         ...
 
-    async def credentials(self) -> Credentials:
+    async def credentials(self) -> GitCredentials:
         """Return the user name and password for Git over HTTPS."""
         ...
 
     def refused(self) -> bool:
-        """Note that the host refused the headers; return whether new ones may be better."""
+        """Note that the host refused the headers; return whether new headers may be accepted."""
         ...
 
     def redact(self, text: str) -> str:
@@ -47,7 +47,7 @@ class Authenticator(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StaticToken:
-    """A token, or a user name and password, that stay as they are; `header` is the one that carries a token."""
+    """A token, or a user name and password, that do not change; `header` is the header that contains it."""
 
     username: str
     secret: str
@@ -63,8 +63,8 @@ class StaticToken:
     async def headers(self) -> Mapping[str, str]:
         return dict([self.header])
 
-    async def credentials(self) -> Credentials:
-        return Credentials(self.username, self.secret)
+    async def credentials(self) -> GitCredentials:
+        return GitCredentials(self.username, self.secret)
 
     def refused(self) -> bool:
         return False
@@ -76,10 +76,10 @@ class StaticToken:
 
 
 def static_authenticator(values: Mapping[str, str], *, header: str, scheme: str) -> StaticToken | None:
-    """Return the authenticator of a Secret with `token`, or `username` and `password`; None where it has neither.
+    """Return the authenticator of a Secret with `token`, or `username` and `password`; None if it has neither.
 
-    Raises `AccessDenied` for a value that could not stand in a header. `header` and `scheme` are how the host wants a
-    token, such as `Authorization` and `token`; a password is always sent as HTTP basic authentication.
+    Raises `AccessDenied` for a value that is invalid in a header. `header` and `scheme` are the host's form of a token,
+    such as `Authorization` and `token`; a password is always sent as HTTP basic authentication.
     """
     username, password, token = (values.get(key, "").rstrip("\r\n") for key in ("username", "password", "token"))
     if not all(value.isprintable() for value in (username, password, token)):

@@ -1,9 +1,9 @@
-"""One budget of requests for each host and credential.
+"""A budget of requests for each host and credential.
 
-A token bucket spreads what one credential sends; requests that wait are served by what they are for, a merge before an
-opening, an opening before a poll. What the host counts apart (`core` and `graphql` at GitHub) has quotas of its own; a
-request to wait holds for all of it. When the host asks to wait, or says that little is left, requests fail at once with
-the time to try again: a promotion that waits must not hold a worker.
+A token bucket spreads the requests of one credential. Waiting requests are served by purpose: a merge before an
+opening, an opening before a poll. If a host counts resources separately (`core` and `graphql` at GitHub), each resource
+has its own quota, but a request of the host to wait applies to all of them. While the host asks to wait, or the quota
+is nearly used up, requests fail at once with the time to retry, because a waiting promotion must not occupy a worker.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import heapq
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from kardinal.runtime.clock import Clock, Timer
+from kardinal.clock import Clock, Timer
 from kardinal.scm.errors import RateLimited
 from kardinal.scm.http.answers import Quota
 
-__all__ = ["Budget", "Priority", "Rate"]
+__all__ = ["Priority", "Rate", "RequestBudget"]
 
 
 class Priority(IntEnum):
@@ -29,12 +29,12 @@ class Priority(IntEnum):
 
 
 RESERVE = {Priority.MERGE: 0.0, Priority.OPEN: 0.02, Priority.POLL: 0.1}
-"""The part of the host's quota that is kept for more urgent requests."""
+"""The fraction of the host's quota that is reserved for more urgent requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Requests a second, and how many may be sent at once after a pause."""
+    """The requests per second, and the number of requests that may be sent at once after a pause."""
 
     per_second: float
     burst: int
@@ -47,7 +47,7 @@ class _Waiting:
     turn: asyncio.Future[None] = field(compare=False)
 
 
-class Budget:
+class RequestBudget:
     """The requests that one credential may send to one host."""
 
     def __init__(self, rate: Rate, *, clock: Clock) -> None:
@@ -62,12 +62,12 @@ class Budget:
         self._timer: Timer | None = None
 
     def remaining(self, resource: str = "") -> int | None:
-        """Return how many requests the host said are left of a resource; None when it does not count them."""
+        """Return the remaining requests of a resource, as reported by the host; None if it does not count them."""
         quota, until = self._quotas.get(resource, (None, 0.0))
         return None if quota is None or self._clock.monotonic() >= until else quota.remaining
 
     async def take(self, priority: Priority, resource: str = "") -> None:
-        """Wait for a turn; raises `RateLimited` while the host asks to wait, or little is left of the resource."""
+        """Wait for a turn; raises `RateLimited` while the host asks to wait, or the quota is nearly used up."""
         self._check(priority, resource)
         self._refill()
         if self._tokens >= 1 and not self._queue:
@@ -81,19 +81,20 @@ class Budget:
             await waiting.turn
         except asyncio.CancelledError:
             if waiting.turn.done() and not waiting.turn.cancelled():
-                self._tokens += 1  # the turn came, and was not used
+                self._tokens += 1  # the turn came, but was not used
             raise
 
     def block(self, seconds: float) -> None:
-        """Send nothing for this long: the host asked for it. Requests that wait for a turn fail with that time."""
+        """Send nothing for `seconds`, as the host asked; requests that wait for a turn fail with that time."""
         self._blocked_until = max(self._blocked_until, self._clock.monotonic() + seconds)
-        waiting, self._queue = self._queue, []
+        waiting = self._queue
+        self._queue = []
         for one in waiting:
             if not one.turn.done():
                 one.turn.set_exception(_limited(seconds))
 
     def observe(self, quota: Quota, resource: str = "") -> None:
-        """Note what the host says is left of a resource, one of those that are asked for."""
+        """Note the remaining quota of a resource, as reported by the host."""
         self._quotas[resource] = (quota, self._clock.monotonic() + quota.reset)
 
     def close(self) -> None:
@@ -118,7 +119,7 @@ class Budget:
         self._counted_at = now
 
     def _serve(self) -> None:
-        """Give turns to those that wait, and come again when the next one is due."""
+        """Give turns to waiting requests, and set the timer for the next turn."""
         self.close()
         self._refill()
         while self._queue and self._tokens >= 1:

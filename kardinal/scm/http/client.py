@@ -1,7 +1,7 @@
-"""Requests to one host with one credential: budget, deadline, conditional reads, and what the answer means.
+"""Requests to one host with one credential: budget, deadline, conditional reads, and the meaning of answers.
 
-No redirect is followed: another host would get the credential, and another path may be the repository of others. A
-request is sent once; whether it is worth another attempt is said by the error, and decided by the promotion.
+Redirects are not followed, because another host would get the credential, and another path may be the repository of
+others. A request is sent once; the error says whether it may be retried, and the promotion decides when.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from kardinal.scm.errors import (
     UnknownAnswer,
 )
 from kardinal.scm.http import sessions as sessions_of
-from kardinal.scm.http.answers import Answer, Outcome, Rule, decide, quota_of, retry_after_of
-from kardinal.scm.http.authentication import Authenticator
-from kardinal.scm.http.budget import Budget, Priority, Rate
+from kardinal.scm.http.answers import HostAnswer, Outcome, Rule, decide, quota_of, quoted_words, retry_after_of
+from kardinal.scm.http.authentication import HostAuthenticator
+from kardinal.scm.http.budget import Priority, Rate, RequestBudget
 from kardinal.scm.http.sessions import HostSessions
 
 __all__ = ["Host", "HostClient"]
@@ -39,7 +39,7 @@ __all__ = ["Host", "HostClient"]
 MAX_BODY = 4 * 2**20
 MAX_PAGES = 100
 _SMALL = 65536
-"""Bytes of an answer that take no room while it is read."""
+"""An answer of at most this size in bytes is not counted while it is read."""
 
 FOREIGN = ForeignBytes(
     "answers of the API of a host",
@@ -57,7 +57,7 @@ FOREIGN = ForeignBytes(
 )
 
 _PAGE_SIZES = ("per_page", "limit")
-"""Names that hosts have for the number of items of a page."""
+"""The names of the query parameter for the number of items per page."""
 
 _HANDLED = frozenset({Outcome.SUCCESS, Outcome.ADOPT, Outcome.REREAD})
 _DEFAULT_ERRORS: Mapping[Outcome, type[KardinalError]] = {
@@ -69,10 +69,10 @@ _DEFAULT_ERRORS: Mapping[Outcome, type[KardinalError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One API: its base address, how fast it may be asked, what its answers mean and which permissions it wants.
+    """One API: its base URL, its request rate, the table of its answers and the permissions it requires.
 
-    `permissions`: operation -> the permission of a token that it needs, in the host's own words. `resource`: what this
-    API is counted as, where the host has several quotas.
+    `permissions`: operation -> the permission that a token needs for it, in the host's words. `resource`: the name of
+    this API's quota, if the host has several.
     """
 
     base: str
@@ -95,14 +95,14 @@ class Host:
 
 
 class HostClient:
-    """Sends requests to one host as one user. What is answered takes room of its namespace until it is dropped."""
+    """Send requests to one host as one user; answers take memory of their namespace until they are dropped."""
 
     def __init__(
         self,
         host: Host,
         *,
         sessions: HostSessions,
-        authenticator: Authenticator,
+        authenticator: HostAuthenticator,
         authority: str = "",
         namespace: str = "",
         on_request: RequestObserver | None = None,
@@ -125,11 +125,11 @@ class HostClient:
         body: object = None,
         priority: Priority = Priority.OPEN,
         age: float | None = None,
-    ) -> Answer:
-        """Send one request; `path` begins with a slash and is encoded already.
+    ) -> HostAnswer:
+        """Send one request; `path` starts with a slash and is already URL-encoded.
 
-        Returns answers whose outcome is success, adopt or reread, and raises the error of the others. `age`: seconds
-        since the pull request was first heard of, for answers that are different in its first minute.
+        Returns answers whose outcome is success, adopt or reread, and raises the errors of the others. `age`: seconds
+        since the pull request was first seen, for answers that have another meaning in its first minute.
         """
         url = f"{self.host.base}{path}"
         if query:
@@ -154,12 +154,13 @@ class HostClient:
         priority: Priority = Priority.OPEN,
         age: float | None = None,
     ) -> AsyncIterator[Any]:
-        """Yield the items of a list, page after page, while the host says that there is a next one.
+        """Yield the items of a list, page after page, as long as the host announces another page.
 
-        Strangers write long texts, so a page that is too large is asked for again in smaller ones.
+        Strangers can write long texts, so a page that is too large is requested again in smaller ones.
         """
         name = next((name for name in _PAGE_SIZES if name in query), "")
-        size, before = int(query[name]) if name else 1, 0
+        size = int(query[name]) if name else 1
+        before = 0
         for _ in range(MAX_PAGES):
             numbered = {**query, **({name: str(size)} if name else {}), "page": str(before // size + 1)}
             try:
@@ -178,15 +179,27 @@ class HostClient:
                 yield item
             if 'rel="next"' not in answer.headers.get("link", ""):
                 return
-            del answer, items, item  # before the next one is read
+            del answer, items, item  # released before the next page is read
         raise RequestRefused(f"{self.host.name} has more than {MAX_PAGES} pages of {operation}")
 
     def age(self, name: str) -> float:
         """Return the seconds since this program first heard of `name` at this host."""
         return self._sessions.first_seen.age(f"{self.host.base} {name}")
 
-    async def _decoded(self, answer: Answer, outcome: Outcome) -> Answer:
-        """Return an answer with its document in the place of its bytes."""
+    def quoted(self, words: str | None, *, before: str = ": ") -> str:
+        """Return a message of the host for an error, after `before`, for example `: checks have failed`.
+
+        It is printable, cut and without the credential. Empty if there is no message, or if the host has a private
+        address and is not listed in `--allow-git-hosts`.
+        """
+        said = quoted_words(words or "", self._authenticator.redact) if self._is_quotable() else ""
+        return f"{before}{said}" if said else ""
+
+    def _is_quotable(self) -> bool:
+        return self._sessions.names.quotable(*self.host.place)
+
+    async def _decoded(self, answer: HostAnswer, outcome: Outcome) -> HostAnswer:
+        """Return an answer with its decoded document in place of its bytes."""
         try:
             value, held = await decode_held(
                 answer.body, JsonLimits(size=MAX_BODY), holding=self._sessions.holding, owner=self._namespace
@@ -201,12 +214,12 @@ class HostClient:
         held.release_with(decoded)
         return decoded
 
-    async def _attempt(self, operation: str, method: str, url: str, body: object, priority: Priority) -> Answer:
+    async def _attempt(self, operation: str, method: str, url: str, body: object, priority: Priority) -> HostAnswer:
         resource = self.host.resource
         await self._budget().take(priority, resource)
         answer = await self._send(operation, method, url, body)
         quota = quota_of(answer.headers, now=self.clock.now())
-        # Some requests are counted as another resource, such as the search, which says nothing about this one.
+        # Some requests count for another resource, such as the search, which says nothing about this quota.
         if quota is not None and answer.headers.get("x-ratelimit-resource", resource) == resource:
             self._budget().observe(quota, resource)
             if self._sessions.on_quota is not None:
@@ -216,17 +229,18 @@ class HostClient:
             return answer
         return self._sessions.answers.resolve(self._authenticator.identity, url, answer)
 
-    async def _send(self, operation: str, method: str, url: str, body: object) -> Answer:
+    async def _send(self, operation: str, method: str, url: str, body: object) -> HostAnswer:
         host, port = self.host.place
         self._sessions.names.check(host, port)
-        session = await self._sessions.session(self._authority)
+        session = await self._sessions.session(self._authority, self._namespace)
         headers = {**self.host.headers, **await self._authenticator.headers()}
         if method == "GET":
             tag = self._sessions.answers.tag(self._authenticator.identity, url)
             headers.update({"If-None-Match": tag} if tag else {})
         data = None
         if body is not None:
-            data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
+            data = json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
         status = "error"
         try:
             async with session.request(
@@ -250,8 +264,8 @@ class HostClient:
             if self._observer is not None:
                 self._observer(operation, status)
 
-    async def _read(self, response: aiohttp.ClientResponse) -> Answer:
-        """Return what was answered; its bytes take room until it is dropped."""
+    async def _read(self, response: aiohttp.ClientResponse) -> HostAnswer:
+        """Read an answer; its bytes count as memory of the namespace until it is dropped."""
         length = response.content_length
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise UnknownAnswer(f"{self.host.name} answers compressed, though it was asked not to")
@@ -271,7 +285,7 @@ class HostClient:
                 held.release()
             raise
         headers = {name.lower(): value for name, value in response.headers.items()}
-        answer = Answer(response.status, headers, bytes(content))
+        answer = HostAnswer(response.status, headers, bytes(content))
         if held is not None:
             held.release_with(answer)
         return answer
@@ -279,12 +293,12 @@ class HostClient:
     def _too_large(self) -> AnswerTooLarge:
         return AnswerTooLarge(f"an answer of {self.host.name} is larger than {MAX_BODY // 2**20} MiB")
 
-    def _budget(self) -> Budget:
+    def _budget(self) -> RequestBudget:
         return self._sessions.budget(self.host.name, self._authenticator.identity, self.host.rate)
 
-    def _error(self, operation: str, answer: Answer, rule: Rule) -> KardinalError:
+    def _error(self, operation: str, answer: HostAnswer, rule: Rule) -> KardinalError:
         kind = rule.error or _DEFAULT_ERRORS[rule.outcome]
-        said = answer.message(self._authenticator.redact) if self._sessions.names.quotable(*self.host.place) else ""
+        said = answer.message(self._authenticator.redact) if self._is_quotable() else ""
         message = f"{self.host.name} answered {answer.status} to {operation}" + (f": {said}" if said else "")
         remedy = rule.remedy
         permission = self.host.permissions.get(operation, "")
@@ -301,7 +315,7 @@ class HostClient:
         error.retry_after = self._retry_after(answer, rule)
         return error
 
-    def _retry_after(self, answer: Answer, rule: Rule) -> float | None:
+    def _retry_after(self, answer: HostAnswer, rule: Rule) -> float | None:
         if rule.outcome is Outcome.TERMINAL:
             return None
         asked = retry_after_of(answer.headers, now=self.clock.now())
@@ -311,8 +325,8 @@ class HostClient:
         return asked if asked is not None else rule.retry_after
 
 
-def _is_used_up(answer: Answer, *, now: datetime) -> bool:
-    """Return whether a request was refused since a quota is used up, which says nothing about other quotas."""
+def _is_used_up(answer: HostAnswer, *, now: datetime) -> bool:
+    """Return whether the request was refused because this quota is used up, which says nothing about other quotas."""
     quota = quota_of(answer.headers, now=now)
     return quota is not None and quota.remaining == 0 and not retry_after_of(answer.headers, now=now)
 
@@ -324,5 +338,5 @@ def _later(error: NoRoom) -> HostUnavailable:
 
 
 def _smaller(size: int) -> int:
-    """Return a smaller size of a page, by which the larger one can be divided."""
+    """Return a smaller page size that divides the present one."""
     return next((size // divisor for divisor in (5, 2) if size % divisor == 0), 1)

@@ -1,6 +1,6 @@
-"""Tokens that were minted for a while: kept until shortly before they expire, and minted once however many ask.
+"""Tokens with an expiry: cached until shortly before they expire, and minted once for all concurrent callers.
 
-A token is kept under a name that its owner makes of everything that went into it, the key that signed for it included.
+The owner of a token names it by everything that it depends on, including the key that signs the request for it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from kardinal.runtime.clock import Clock
+from kardinal.clock import Clock
 
 __all__ = ["MintedToken", "MintedTokens"]
 
@@ -19,7 +19,7 @@ MAX_ENTRIES = 1000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MintedToken:
-    """A token, the seconds for which it may be used, and what it may do in the host's own words."""
+    """A token, the seconds for which it may be used, and its permissions in the host's words."""
 
     text: str
     lifetime: float
@@ -30,7 +30,7 @@ class MintedToken:
 
 
 class MintedTokens:
-    """The tokens of a program; those used longest ago are forgotten beyond `MAX_ENTRIES`."""
+    """The tokens of a program; beyond `MAX_ENTRIES`, the least recently used are forgotten."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -38,7 +38,7 @@ class MintedTokens:
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
     async def get(self, name: str, mint: Callable[[], Awaitable[MintedToken]]) -> MintedToken:
-        """Return the token of `name`; mint it when there is none, or only one that is about to expire."""
+        """Return the token of `name`; mint it if there is none, or if it is about to expire."""
         lock, users = self._locks.get(name, (asyncio.Lock(), 0))
         self._locks[name] = (lock, users + 1)
         try:
@@ -57,11 +57,11 @@ class MintedTokens:
                 self._locks[name] = (lock, users - 1)
 
     def kept(self, name: str) -> MintedToken | None:
-        """Return the token of `name` that may still be used."""
+        """Return the token of `name` if it may still be used."""
         token, until = self._kept.get(name, (None, 0.0))
         return token if self._clock.monotonic() < until else None
 
     def drop(self, name: str, token: MintedToken) -> None:
-        """Forget a token that the host refused, unless another took its place."""
+        """Forget a token that the host refused, unless it was replaced already."""
         if self.kept(name) is token:
             del self._kept[name]

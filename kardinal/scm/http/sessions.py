@@ -1,7 +1,8 @@
-"""The HTTP sessions of a program, one for each set of certificate authorities, and what they share.
+"""The HTTP sessions of a program, one for each set of certificate authorities, and their shared state.
 
-Budgets and kept answers belong to a host and a credential, however many repositories use them; room for what is read
-belongs to a namespace. At most `MAX_SESSIONS` sessions are open; the one used longest ago is closed first.
+Budgets and cached answers belong to a host and a credential, however many repositories use them; the memory for answers
+belongs to a namespace. At most `MAX_SESSIONS` sessions are open, and one namespace uses at most `SESSIONS_SHARE` of
+them, so that the authorities in its Secrets do not close the sessions of others.
 """
 
 from __future__ import annotations
@@ -14,38 +15,47 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
 
 from kardinal.bounded import Holding
-from kardinal.git.addresses import HostAddresses
-from kardinal.runtime.clock import Clock
+from kardinal.bounded.connections import BoundedConnector
+from kardinal.clock import Clock
+from kardinal.git.addresses import HostAddresses, literal
 from kardinal.scm.errors import RequestRefused
-from kardinal.scm.http.budget import Budget, Rate
+from kardinal.scm.http.budget import Rate, RequestBudget
 from kardinal.scm.http.cache import AnswerCache
 from kardinal.scm.http.first_seen import FirstSeen
 from kardinal.scm.http.minted import MintedTokens
-from kardinal.scm.http.names import CheckedNames
 
 __all__ = ["HostSessions", "QuotaObserver"]
 
 MAX_SESSIONS = 64
+SESSIONS_SHARE = 8
+"""The most sessions that one namespace uses at once."""
+MAX_NAMES = 4096
 MAX_BUDGETS = 4096
 MAX_CONNECTIONS = 64
 CONNECTIONS_OF_HOST = 16
 CONNECT_TIMEOUT = 10.0
 REQUEST_DEADLINE = 30.0
-READ_SHARE, READ_TOTAL = 12 << 20, 64 << 20
-"""Bytes of answers that are read at once, for one namespace and for all."""
-DECODED_SHARE, DECODED_TOTAL = 24 << 20, 128 << 20
-"""Bytes of memory that decoded answers take at once."""
+READ_SHARE = 12 << 20
+"""The most bytes of answers that are being read for one namespace."""
+READ_TOTAL = 64 << 20
+"""The most bytes of answers that are being read for all namespaces."""
+DECODED_SHARE = 24 << 20
+"""The most bytes of memory for decoded answers of one namespace."""
+DECODED_TOTAL = 128 << 20
+"""The most bytes of memory for decoded answers of all namespaces."""
 
 QuotaObserver = Callable[[str, int], None]
-"""Called as (host, remaining) when a host says how many requests are left."""
+"""Called as (host, remaining) when a host reports its remaining requests."""
 
 
 class HostSessions:
-    """Opens sessions, and keeps budgets and answers; close it in the end.
+    """Open sessions, and keep budgets and cached answers; must be closed at the end.
 
-    `addresses`: those that hosts may have. Defaults to those of Git hosts and this machine.
+    `addresses`: the addresses that hosts may have. Defaults to those of Git hosts and this machine.
     """
 
     def __init__(
@@ -65,8 +75,10 @@ class HostSessions:
         self.on_quota = on_quota
         self.names = CheckedNames(addresses or HostAddresses(loopback=True))
         self._user_agent = user_agent
-        self._sessions: OrderedDict[str, asyncio.Task[aiohttp.ClientSession]] = OrderedDict()
-        self._budgets: OrderedDict[tuple[str, str], Budget] = OrderedDict()
+        self._sessions: dict[str, asyncio.Task[aiohttp.ClientSession]] = {}
+        # The authorities that each namespace uses: both orders are those of the last use.
+        self._users: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
+        self._budgets: OrderedDict[tuple[str, str], RequestBudget] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -77,28 +89,46 @@ class HostSessions:
     ) -> None:
         await self.close()
 
-    async def session(self, authority: str) -> aiohttp.ClientSession:
-        """Return the session that trusts `authority` (PEM), or those of the machine when it is empty."""
+    async def session(self, authority: str, namespace: str = "") -> aiohttp.ClientSession:
+        """Return the session that trusts `authority` (PEM), or the authorities of the machine if it is empty.
+
+        It counts for `namespace`. Beyond the share of a namespace, the session that it used longest ago is closed, if
+        no other namespace uses it. Beyond the limit for all, the namespace that uses most loses one.
+        """
         opening = self._sessions.get(authority)
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
             opening = self._sessions[authority] = asyncio.create_task(self._open(authority))
-            while len(self._sessions) > MAX_SESSIONS:
-                _, oldest = self._sessions.popitem(last=False)
-                closing = asyncio.create_task(_close(oldest))
-                self._closing.add(closing)
-                closing.add_done_callback(self._closing.discard)
-        self._sessions.move_to_end(authority)
-        # A caller that gives up must not take the session away from others.
+        used = self._users.setdefault(namespace, OrderedDict())
+        used[authority] = None
+        used.move_to_end(authority)
+        self._users.move_to_end(namespace)
+        if len(used) > SESSIONS_SHARE:
+            self._drop(namespace)
+        while len(self._sessions) > MAX_SESSIONS:
+            self._drop(max(self._users, key=lambda each: len(self._users[each])))
+        # If one caller is cancelled, the others must still get the session.
         return await asyncio.shield(opening)
 
-    def budget(self, host: str, identity: str, rate: Rate) -> Budget:
+    def _drop(self, namespace: str) -> None:
+        """Let a namespace no longer use the session that it used longest ago."""
+        used = self._users[namespace]
+        authority, _ = used.popitem(last=False)
+        if not used:
+            del self._users[namespace]
+        if any(authority in others for others in self._users.values()):
+            return
+        closing = asyncio.create_task(_close(self._sessions.pop(authority)))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    def budget(self, host: str, identity: str, rate: Rate) -> RequestBudget:
         """Return the budget of a credential at a host."""
         key = (host, identity)
         budget = self._budgets.get(key)
         if budget is None:
-            budget = self._budgets[key] = Budget(rate, clock=self.clock)
+            budget = self._budgets[key] = RequestBudget(rate, clock=self.clock)
             while len(self._budgets) > MAX_BUDGETS:
-                # Not closed: requests that wait for their turn in it still get it.
+                # Not closed, so that requests waiting in it still get their turn.
                 self._budgets.popitem(last=False)
         self._budgets.move_to_end(key)
         return budget
@@ -108,19 +138,21 @@ class HostSessions:
         for budget in self._budgets.values():
             budget.close()
         self._budgets.clear()
-        sessions, self._sessions = list(self._sessions.values()), OrderedDict()
+        sessions = list(self._sessions.values())
+        self._sessions = {}
+        self._users.clear()
         await asyncio.gather(*(_close(opening) for opening in sessions), *self._closing)
 
     async def _open(self, authority: str) -> aiohttp.ClientSession:
         try:
-            # Reads and parses certificates, which takes long enough to hold up everything else on the loop.
+            # On a thread, because reading and parsing certificates would block the event loop too long.
             context = await asyncio.to_thread(_context, authority)
         except (ssl.SSLError, ValueError):
             raise RequestRefused(
                 "git.secretRef: ca.crt holds no certificate in PEM form", remedy="Correct it in the Secret"
             ) from None
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
+            connector=BoundedConnector(
                 limit=MAX_CONNECTIONS,
                 limit_per_host=CONNECTIONS_OF_HOST,
                 ssl=context,
@@ -145,6 +177,44 @@ def _context(authority: str) -> ssl.SSLContext:
     if not authority:
         return ssl.create_default_context()
     context = ssl.create_default_context(cadata=authority)
-    # Many authorities that teams made themselves have no key identifiers.
+    # Many self-made authorities have no key identifiers.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
+
+
+class CheckedNames(AbstractResolver):
+    """Resolve host names, and refuse a name if one of its addresses is not allowed for a Git host."""
+
+    def __init__(self, rules: HostAddresses) -> None:
+        self._rules = rules
+        self._resolver = ThreadedResolver()
+        self._quotable: OrderedDict[str, bool] = OrderedDict()
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        found = await self._resolver.resolve(host, port, family)  # type: ignore[arg-type]
+        self._note(host, port, [each["host"] for each in found])
+        return found
+
+    async def close(self) -> None:
+        """Do nothing, because the resolver belongs to all sessions."""
+
+    def check(self, host: str, port: int) -> None:
+        """Check a host that is given as an address, which is not resolved. Raises `AddressRefused`."""
+        if address := literal(host):
+            self._note(host, port, [address])
+
+    def quotable(self, host: str, port: int) -> bool:
+        """Return whether messages of a host may be quoted, by its last resolved addresses."""
+        return self._quotable.get(_shown(host, port), False)
+
+    def _note(self, host: str, port: int, addresses: list[str]) -> None:
+        shown = _shown(host, port)
+        self._quotable.pop(shown, None)
+        self._quotable[shown] = self._rules.check(addresses, shown)
+        while len(self._quotable) > MAX_NAMES:
+            self._quotable.popitem(last=False)
+
+
+def _shown(host: str, port: int) -> str:
+    name = f"[{host}]" if ":" in host else host.lower()
+    return name if port == 443 else f"{name}:{port}"

@@ -68,7 +68,8 @@ class _Root:
         branch = qualifiedName.removeprefix("refs/heads/")
         if self._project.git.head(branch) is None:
             return None
-        linear, closed = branch in self._project.linear, branch in self._project.unpushable
+        linear = branch in self._project.linear
+        closed = branch in self._project.unpushable
         rule = {"viewerCanPush": not closed, "requiresLinearHistory": linear}
         return {"refUpdateRule": rule if linear or closed else None}
 

@@ -50,7 +50,8 @@ class Call:
 
     def page(self, items: list[Any]) -> Reply:
         """Return one page of a list, with the link to the next."""
-        size, number = int(self.query.get("per_page", 30)), int(self.query.get("page", 1))
+        size = int(self.query.get("per_page", 30))
+        number = int(self.query.get("page", 1))
         shown = items[(number - 1) * size : number * size]
         more = len(items) > number * size
         headers = {"Link": f'<{self.host.url}/next?page={number + 1}>; rel="next"'} if more else {}
@@ -78,7 +79,8 @@ def _invalid(message: str = "", *, field: str = "") -> Refusal:
 
 
 def _list_pulls(call: Call) -> Reply:
-    state, head = call.query.get("state", "open"), call.query.get("head", "")
+    state = call.query.get("state", "open")
+    head = call.query.get("head", "")
     found = []
     for pull in call.project.pulls.values():
         call.project.follow(pull)
@@ -90,7 +92,9 @@ def _list_pulls(call: Call) -> Reply:
 
 
 def _create_pull(call: Call) -> Reply:
-    project, head, base = call.project, call.body.get("head"), call.body.get("base")
+    project = call.project
+    head = call.body.get("head")
+    base = call.body.get("base")
     if head is None or project.git.head(head) is None:
         raise _invalid(field="head")
     if base is None or project.git.head(base) is None:
@@ -100,9 +104,12 @@ def _create_pull(call: Call) -> Reply:
             raise _invalid(f"A pull request already exists for {project.owner}:{head}.")
     if project.git.ahead(base, head) == 0:
         raise _invalid(f"No commits between {base} and {head}")
+    if call.body.get("draft") and not project.has_drafts:
+        raise refuse(422, "Draft pull requests are not supported in this repository.")
     made = project.open(
         head=head, base=base, title=call.body["title"], body=call.body.get("body") or "", by=call.identity.login
     )
+    made.draft = call.body.get("draft", False)
     return Reply(201, call.view.pull(made, whole=True))
 
 
@@ -122,7 +129,8 @@ def _update_pull(call: Call) -> Reply:
 
 
 def _merge_pull(call: Call) -> Reply:
-    pull, method = call.pull, call.body.get("merge_method", "merge")
+    pull = call.pull
+    method = call.body.get("merge_method", "merge")
     if pull.state != "open":
         raise refuse(405, "Pull Request is not mergeable")
     if call.body.get("sha", pull.head_sha) != pull.head_sha:
@@ -147,7 +155,8 @@ def _merge_pull(call: Call) -> Reply:
 
 
 def _update_branch(call: Call) -> Reply:
-    pull, project = call.pull, call.project
+    pull = call.pull
+    project = call.project
     if call.body.get("expected_head_sha", pull.head_sha) != pull.head_sha:
         raise refuse(422, "expected head sha didn't match current head ref.")
     if project.git.is_ancestor(project.git.head(pull.base) or "", pull.head_sha):
@@ -194,12 +203,41 @@ def _labels(pull: Pull) -> Reply:
 
 def _add_labels(call: Call) -> Reply:
     pull = call.pull
-    pull.labels += [name for name in call.body["labels"] if name not in pull.labels]
+    _add(pull, pull.labels, call.body["labels"])
     return _labels(pull)
 
 
+def _request_reviewers(call: Call) -> Reply:
+    """Ask all or none: https://docs.github.com/en/rest/pulls/review-requests#request-reviewers-for-a-pull-request ."""
+    pull = call.pull
+    project = call.project
+    users = call.body.get("reviewers", [])
+    teams = call.body.get("team_reviewers", [])
+    known = {name.casefold() for name in users} <= project.members and set(teams) <= project.teams
+    if pull.author in users or not known:
+        # GitHub says why in a body that its description does not have.
+        raise Refusal(422, None)
+    _add(pull, pull.requested_reviewers, [name.casefold() for name in users])
+    _add(pull, pull.requested_teams, teams)
+    return Reply(201, call.view.pull(pull, whole=False))
+
+
+def _add_assignees(call: Call) -> Reply:
+    """Leave out those without access: https://docs.github.com/en/rest/issues/assignees#add-assignees-to-an-issue ."""
+    pull = call.pull
+    _add(pull, pull.assignees, [name for name in call.body["assignees"] if name in call.project.members])
+    return Reply(201, call.view.issue(pull))
+
+
+def _add(pull: Pull, there: list[str], names: list[str]) -> None:
+    new = [name for name in names if name not in there]
+    there += new
+    pull.told += new
+
+
 def _remove_label(call: Call) -> Reply:
-    pull, name = call.pull, unquote(call.values["name"])
+    pull = call.pull
+    name = unquote(call.values["name"])
     if name not in pull.labels:
         raise refuse(404, "Label does not exist")
     pull.labels.remove(name)
@@ -207,7 +245,8 @@ def _remove_label(call: Call) -> Reply:
 
 
 def _set_status(call: Call) -> Reply:
-    commit, body = call.values["sha"], call.body
+    commit = call.values["sha"]
+    body = call.body
     if not call.project.git.exists(commit):
         raise refuse(422, f"No commit found for SHA: {commit}")
     description = body.get("description") or ""
@@ -348,7 +387,8 @@ def _mint(call: Call) -> Reply:
     if call.values["installation_id"] != str(app.installation):
         raise refuse(404, "Not Found")
     app.minted += 1
-    token, expires = f"ghs_{app.minted}", call.project.now() + app.lifetime
+    token = f"ghs_{app.minted}"
+    expires = call.project.now() + app.lifetime
     call.host.identities[token] = Identity(f"{app.slug}[bot]", dict(app.permissions), app.identifier, expires)
     shown = {"token": token, "expires_at": expires.strftime("%Y-%m-%dT%H:%M:%SZ"), "permissions": app.permissions}
     return Reply(201, shown)
@@ -373,6 +413,8 @@ OPERATIONS: Mapping[tuple[str, str], tuple[str, str, Perform]] = {
     ("GET", f"{_ISSUE}/comments"): ("pull_requests", "read", _comments),
     ("POST", f"{_ISSUE}/comments"): ("pull_requests", "write", _create_comment),
     ("PATCH", f"{_REPOSITORY}/issues/comments/{{comment_id}}"): ("pull_requests", "write", _edit_comment),
+    ("POST", f"{_PULL}/requested_reviewers"): ("pull_requests", "write", _request_reviewers),
+    ("POST", f"{_ISSUE}/assignees"): ("pull_requests", "write", _add_assignees),
     ("POST", f"{_ISSUE}/labels"): ("pull_requests", "write", _add_labels),
     ("DELETE", f"{_ISSUE}/labels/{{name}}"): ("pull_requests", "write", _remove_label),
     ("POST", f"{_REPOSITORY}/statuses/{{sha}}"): ("statuses", "write", _set_status),

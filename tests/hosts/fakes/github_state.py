@@ -106,6 +106,11 @@ class Pull:
     merged_by: str | None = None
     merge_commit_sha: str | None = None
     labels: list[str] = field(default_factory=list)
+    requested_reviewers: list[str] = field(default_factory=list)
+    requested_teams: list[str] = field(default_factory=list)
+    assignees: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    """The people and labels that were added, as its timeline shows them."""
     reviews: list[Review] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     queued: bool = False
@@ -131,6 +136,11 @@ class Project:
     """Branches that pull requests have to be up to date with."""
     queues: set[str] = field(default_factory=set)
     collaborators: dict[str, str] = field(default_factory=dict)
+    members: set[str] = field(default_factory=lambda: {"alice", "bob", "carol"})
+    """Users with access to the repository."""
+    teams: set[str] = field(default_factory=lambda: {"platform"})
+    """Teams of the owner with access to the repository."""
+    has_drafts: bool = True
     delete_branch_on_merge: bool = False
     archived: bool = False
     has_pull_requests: bool = True
@@ -174,6 +184,7 @@ class Project:
         pull = self.pulls[number]
         self.follow(pull)
         pull.reviews.append(Review(login, state, self.now(), pull.head_sha))
+        pull.requested_reviewers = [name for name in pull.requested_reviewers if name != login]
 
     def merge(self, number: int, method: str, *, by: str, message: str | None = None) -> Pull:
         """Merge; raises Conflict."""
@@ -187,8 +198,11 @@ class Project:
         else:
             title = f"Merge pull request #{pull.number} from {self.owner}/{pull.head}\n\n{pull.title}"
             landed = self.git.merge(pull.base, pull.head, message=message or title)
-        pull.state, pull.merged_at, pull.merged_by = "closed", self.now(), by
-        pull.merge_commit_sha, pull.queued = landed, False
+        pull.state = "closed"
+        pull.merged_at = self.now()
+        pull.merged_by = by
+        pull.merge_commit_sha = landed
+        pull.queued = False
         if self.delete_branch_on_merge:
             self.git.delete(pull.head)
         return pull
@@ -196,7 +210,8 @@ class Project:
     def dequeue(self, number: int, *, reason: str, by: str | None = None) -> None:
         """Take a pull request out of the merge queue."""
         pull = self.pulls[number]
-        pull.queued, pull.removed = False, Removal(self.now(), reason, by)
+        pull.queued = False
+        pull.removed = Removal(self.now(), reason, by)
 
     def allows(self, base: str, method: str) -> bool:
         """Return whether settings, rulesets and protection let a pull request be merged in this way."""

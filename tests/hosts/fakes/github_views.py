@@ -38,6 +38,9 @@ class View:
             "merged_at": _time(pull.merged_at) if merged else None,
             "user": self.user(pull.author),
             "labels": [{"name": name} for name in pull.labels],
+            "assignees": [self.user(name) for name in pull.assignees],
+            "requested_reviewers": [self.user(name) for name in pull.requested_reviewers],
+            "requested_teams": [{"id": _number(name), "slug": name, "name": name} for name in pull.requested_teams],
             "head": self._branch(pull.fork or project.full_name, pull.head, pull.head_sha),
             "base": self._branch(project.full_name, pull.base, project.git.head(pull.base) or "0" * 40),
             # Before the merge, this is the commit of a trial merge on no branch.
@@ -56,7 +59,8 @@ class View:
     def issue(self, pull: Pull) -> dict[str, Any]:
         """Return the issue that a pull request is as well."""
         shown = self.pull(pull, whole=False)
-        names = ("id", "node_id", "number", "html_url", "title", "body", "state", "created_at", "updated_at", "user")
+        names = ["id", "node_id", "number", "html_url", "title", "body", "state", "created_at", "updated_at", "user"]
+        names += ["assignees", "labels"]
         closed = self.user(pull.closed_by) if pull.closed_by else None
         return {name: shown[name] for name in names} | {"closed_at": shown["closed_at"], "closed_by": closed}
 

@@ -44,7 +44,8 @@ class FakeGitLab(HostServer):
         return [web.route("*", f"{API}{template}", self.handle) for template in templates]
 
     def snapshot(self) -> Callable[[], None]:
-        kept, branches = copy.deepcopy({**vars(self.project), "now": None}), self.project.git.branches()
+        kept = copy.deepcopy({**vars(self.project), "now": None})
+        branches = self.project.git.branches()
 
         def restore() -> None:
             vars(self.project).update({**kept, "now": self.now})

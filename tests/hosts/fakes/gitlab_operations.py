@@ -47,7 +47,8 @@ class Call:
 
     def page(self, items: list[Any]) -> Reply:
         """Return one page of a list: https://docs.gitlab.com/api/rest/#pagination ."""
-        size, number = int(self.query.get("per_page", 20)), int(self.query.get("page", 1))
+        size = int(self.query.get("per_page", 20))
+        number = int(self.query.get("page", 1))
         more = len(items) > number * size
         headers = {"Link": f'<{self.url}/next?page={number + 1}>; rel="next"'} if more else {}
         return Reply(200, items[(number - 1) * size : number * size], headers)
@@ -103,6 +104,8 @@ def _shown(call: Call, request: MergeRequest) -> dict[str, Any]:
         "source_project_id": request.fork or project.identifier,
         "target_project_id": project.identifier,
         "labels": sorted(request.labels),
+        "reviewers": [_member(project, one) for one in request.reviewers],
+        "assignees": [_member(project, one) for one in request.assignees],
         "sha": request.sha,
         "merge_commit_sha": request.merge_commit_sha,
         "squash_commit_sha": request.squash_commit_sha,
@@ -112,6 +115,17 @@ def _shown(call: Call, request: MergeRequest) -> dict[str, Any]:
         "head_pipeline": _shown_pipeline(project.head_pipeline(request)),
         "web_url": f"{call.url}/{project.path}/-/merge_requests/{request.iid}",
     }
+
+
+def _member(project: Project, identifier: int) -> dict[str, Any]:
+    name = next(name for name, one in project.users.items() if one == identifier)
+    return {"id": identifier, "username": name, "name": name.title(), "state": "active"}
+
+
+def _users(call: Call) -> Reply:
+    """Find by the whole name: https://docs.gitlab.com/api/users/#list-users ."""
+    wanted = call.query["username"].casefold()
+    return call.page([_member(call.project, one) for name, one in call.project.users.items() if name == wanted])
 
 
 def _project(call: Call) -> Reply:
@@ -143,7 +157,9 @@ def _own_token(call: Call) -> Reply:
 
 
 def _compare(call: Call) -> Reply:
-    git, start, end = call.project.git, call.query["from"], call.query["to"]
+    git = call.project.git
+    start = call.query["from"]
+    end = call.query["to"]
     is_commit = len(end) == 40 and not set(end) - set("0123456789abcdef") and git.exists(end)
     if git.head(start) is None or (git.head(end) is None and not is_commit):
         raise refuse(404, "404 Ref Not Found")
@@ -168,7 +184,9 @@ def _list(call: Call) -> Reply:
 
 def _create(call: Call) -> Reply:
     call.writes()
-    project, source, target = call.project, call.body["source_branch"], call.body["target_branch"]
+    project = call.project
+    source = call.body["source_branch"]
+    target = call.body["target_branch"]
     for request in project.requests.values():
         if request.state == "opened" and not request.fork and (request.source, request.target) == (source, target):
             raise refuse(409, [f"Another open merge request already exists for this source branch: !{request.iid}"])
@@ -186,7 +204,8 @@ def _create(call: Call) -> Reply:
 
 
 def _get(call: Call) -> Reply:
-    request, shown = call.request, _shown(call, call.request)
+    request = call.request
+    shown = _shown(call, call.request)
     if call.query.get("include_rebase_in_progress") == "true":
         request.rebase_looks = max(request.rebase_looks - 1, 0)
         shown["rebase_in_progress"] = request.rebase_looks > 0
@@ -195,17 +214,33 @@ def _get(call: Call) -> Reply:
 
 def _update(call: Call) -> Reply:
     call.writes()
-    request, body = call.request, call.body
+    request = call.request
+    body = call.body
     request.title, request.description = body.get("title", request.title), body.get("description", request.description)
     request.labels = [name for name in request.labels if name not in _names(body.get("remove_labels", ""))]
-    request.labels += [name for name in _names(body.get("add_labels", "")) if name not in request.labels]
+    added = [name for name in _names(body.get("add_labels", "")) if name not in request.labels]
+    request.labels += added
+    request.told += added
+    for name, people in (("reviewer_ids", request.reviewers), ("assignee_ids", request.assignees)):
+        if name in body:
+            _set_people(call.project, request, people, body[name])
     if body.get("state_event") == "close":
-        request.state, request.closed_by = "closed", call.user
+        request.state = "closed"
+        request.closed_by = call.user
     return Reply(200, _shown(call, request))
 
 
+def _set_people(project: Project, request: MergeRequest, people: list[int], wanted: list[int]) -> None:
+    """Replace the people: without a word, those who may not see the project and all but one are left out."""
+    seen = [one for one in wanted if _member(project, one)["username"] not in project.strangers]
+    taken = seen if project.takes_several else seen[:1]
+    request.told += [str(one) for one in taken if one not in people]
+    people[:] = taken
+
+
 def _merge(call: Call) -> Reply:
-    request, project = call.request, call.project
+    request = call.request
+    project = call.project
     if project.access_level < 30:
         raise refuse(401, "401 Unauthorized")
     status = project.status(request)
@@ -298,7 +333,8 @@ def _statuses(call: Call) -> Reply:
 
 def _set_status(call: Call) -> Reply:
     call.writes()
-    commit, body = call.values["sha"], call.body
+    commit = call.values["sha"]
+    body = call.body
     if not call.project.git.exists(commit):
         raise refuse(404, "404 Commit Not Found")
     statuses = call.project.statuses.setdefault(commit, [])
@@ -315,7 +351,9 @@ def _set_status(call: Call) -> Reply:
         reason = 'Status cannot transition via "enqueue"'
         raise refuse(400, f"Cannot transition status via :enqueue from :pending (Reason(s): {reason})")
     made = running or Status(call.project.next_identifier(), pipeline.identifier, body["name"], "", None, None)
-    made.state, made.description, made.target_url = body["state"], body.get("description"), body.get("target_url")
+    made.state = body["state"]
+    made.description = body.get("description")
+    made.target_url = body.get("target_url")
     if running is None:
         statuses.append(made)
     return Reply(201, _status(made))
@@ -327,7 +365,9 @@ def _pipeline(call: Call) -> Pipeline:
     With a number that is not of this commit and `ref`, GitLab answers 404; an older one made a pipeline as well:
     https://gitlab.com/gitlab-org/gitlab/-/issues/443254 .
     """
-    project, commit, body = call.project, call.values["sha"], call.body
+    project = call.project
+    commit = call.values["sha"]
+    body = call.body
     found = [
         one
         for one in project.pipelines
@@ -365,7 +405,9 @@ _PAGES = frozenset({"page", "per_page"})
 _MERGE_REQUESTS = f"{_DOCS}/merge_requests/"
 _LISTING = frozenset({"state", "source_branch", "target_branch", "order_by", "sort"})
 _CREATING = frozenset({"title", "description", "source_branch", "target_branch", "labels", "remove_source_branch"})
-_UPDATING = frozenset({"title", "description", "add_labels", "remove_labels", "state_event"})
+_UPDATING = frozenset(
+    {"title", "description", "add_labels", "remove_labels", "state_event", "reviewer_ids", "assignee_ids"}
+)
 _MERGING = frozenset({"sha", "squash", "squash_commit_message", "should_remove_source_branch"})
 _STATUS_FIELDS = frozenset({"state", "name", "description", "target_url", "ref", "pipeline_id"})
 
@@ -393,4 +435,5 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("POST", f"{_PROJECT}/statuses/{{sha}}"): Operation(_set_status, f"{_DOCS}/commits/", _STATUS_FIELDS),
     ("GET", "/user"): Operation(_own_user, f"{_DOCS}/users/"),
+    ("GET", "/users"): Operation(_users, f"{_DOCS}/users/", frozenset({"username"})),
 }

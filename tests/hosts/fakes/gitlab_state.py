@@ -57,6 +57,10 @@ class MergeRequest:
     fork: int | None = None
     state: str = "opened"
     labels: list[str] = field(default_factory=list)
+    reviewers: list[int] = field(default_factory=list)
+    assignees: list[int] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    """The people and labels that were added, as its notes by GitLab show them."""
     notes: list[Note] = field(default_factory=list)
     approved_by: dict[str, datetime] = field(default_factory=dict)
     merged_at: datetime | None = None
@@ -91,6 +95,11 @@ class Project:
     """Those of kardinal's token."""
     unpushable: set[str] = field(default_factory=set)
     """Branches that kardinal's user may not push to."""
+    users: dict[str, int] = field(default_factory=lambda: {"alice": 21, "bob": 22, "carol": 23, "mallory": 66})
+    strangers: set[str] = field(default_factory=lambda: {"mallory"})
+    """Users who may not see the project."""
+    takes_several: bool = True
+    """Whether its plan allows several reviewers and assignees."""
     says_when_approved: bool = True
     diff_limit: int = 1000
     requests: dict[int, MergeRequest] = field(default_factory=dict)
@@ -151,7 +160,9 @@ class Project:
         """Merge in the way of the project; raises Conflict."""
         request = self.requests[iid]
         self.follow(request)
-        source, target, squashed = request.source, request.target, squash_message or request.title
+        source = request.source
+        target = request.target
+        squashed = squash_message or request.title
         if self.merge_method == "ff":
             if squash:
                 request.squash_commit_sha = self.git.squash(target, source, message=squashed)
@@ -169,7 +180,9 @@ class Project:
             finally:
                 if merged != source:
                     self.git.delete(merged)
-        request.state, request.merged_at, request.merged_by = "merged", self.now(), by
+        request.state = "merged"
+        request.merged_at = self.now()
+        request.merged_by = by
         if remove_branch:
             self.git.delete(source)
         return request
@@ -177,7 +190,8 @@ class Project:
     def rebase(self, iid: int) -> None:
         """Rebase the branch, as GitLab does in the background."""
         request = self.requests[iid]
-        request.rebase_looks, request.merge_error = 3, None
+        request.rebase_looks = 3
+        request.merge_error = None
         try:
             self.git.rebase_branch(request.target, request.source)
         except Conflict:

@@ -193,7 +193,8 @@ class HostedRepository:
     def squashed(self, base: str, head: str, *, message: str) -> str:
         """Make the commit of a squash without moving a branch."""
         with self._open() as git:
-            ours, theirs = _tip(git, base), _tip(git, head)
+            ours = _tip(git, base)
+            theirs = _tip(git, head)
             ancestor = git.merge_base(ours, theirs)
             return str(self._make(git, git[theirs].peel(pygit2.Commit).tree_id, message, [ancestor]))
 
@@ -209,7 +210,8 @@ class HostedRepository:
             return str(made)
 
     def _rebased(self, git: pygit2.Repository, ours: pygit2.Oid, theirs: pygit2.Oid) -> pygit2.Oid:
-        ancestor, tip = git.merge_base(ours, theirs), ours
+        ancestor = git.merge_base(ours, theirs)
+        tip = ours
         walker = git.walk(theirs, pygit2.enums.SortMode.TOPOLOGICAL | pygit2.enums.SortMode.REVERSE)
         walker.hide(ancestor)
         for commit in walker:

@@ -11,7 +11,6 @@ import base64
 import json
 import os
 import ssl
-import subprocess
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -24,6 +23,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from tests.hosts.fakes.faults import Fault
+from tests.support.smart_server import git_answer
 
 __all__ = ["Exchange", "HostServer", "Refusal", "Reply"]
 
@@ -197,7 +197,7 @@ class HostServer:
         if not self.may_use_git(_password(request), write=service == "git-receive-pack"):
             return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="host"'})
         content = await request.read()
-        output = await asyncio.to_thread(_ask_git, self._environment(request, len(content)), content)
+        output = await asyncio.to_thread(git_answer, self._environment(request, len(content)), content)
         head, _, answer = output.partition(b"\r\n\r\n")
         headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
         status = int(headers.pop("Status", "200").split()[0])
@@ -220,11 +220,6 @@ class HostServer:
             "REMOTE_USER": "robot",
             "REMOTE_ADDR": "127.0.0.1",
         }
-
-
-def _ask_git(environment: dict[str, str], content: bytes) -> bytes:
-    done = subprocess.run(["git", "http-backend"], input=content, env=environment, capture_output=True, check=False)
-    return done.stdout
 
 
 def _password(request: web.Request) -> str:

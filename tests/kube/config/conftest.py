@@ -36,7 +36,8 @@ class Identity:
 
     def write(self, directory: Path) -> tuple[Path, Path]:
         directory.mkdir(parents=True, exist_ok=True)
-        certificate, key = directory / "tls.crt", directory / "tls.key"
+        certificate = directory / "tls.crt"
+        key = directory / "tls.key"
         certificate.write_text(self.certificate)
         key.write_text(self.key)
         return certificate, key

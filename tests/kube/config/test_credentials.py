@@ -116,7 +116,7 @@ async def test_paths_start_from_the_file_that_names_them(
     assert len(access.tls.get_ca_certs()) == 1
 
 
-async def test_what_is_embedded_comes_before_what_is_named(write: Write, authority: Identity) -> None:
+async def test_embedded_data_precedes_file_names(write: Write, authority: Identity) -> None:
     embedded = base64.b64encode(authority.certificate.encode()).decode()
     cluster = {
         "server": "https://127.0.0.1:1",
@@ -142,7 +142,7 @@ async def test_what_is_embedded_comes_before_what_is_named(write: Write, authori
         ({}, {"password": [SECRET], "username": "ana"}, "password of user 'u' is not a string"),
     ],
 )
-async def test_what_is_wrong_with_an_entry_is_named_and_not_quoted(
+async def test_broken_entry_is_named_and_not_quoted(
     write: Write, cluster: dict[str, Any], user: dict[str, Any], message: str
 ) -> None:
     write("", "empty")

@@ -65,13 +65,13 @@ def test_whatever_reaches_beyond_it_is_refused_by_name(
     ],
     ids=["long", "values", "nested", "alias"],
 )
-def test_what_is_costly_to_load_is_refused_before(text: str, words: str) -> None:
+def test_costly_kubeconfig_is_refused_before_loading(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         embedded_access(text)
 
 
 @pytest.mark.parametrize("text", ["", "- a", "{", "current-context: c", f"{SECRET}: [", "\x00"])
-def test_what_is_no_kubeconfig_is_said_without_its_text(text: str, tmp_path: Path) -> None:
+def test_invalid_kubeconfig_is_reported_without_its_text(text: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the kubeconfig cannot be used") as refused:
         embedded_access(text)
     assert SECRET not in str(refused.value)

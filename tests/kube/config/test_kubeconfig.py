@@ -61,7 +61,8 @@ async def test_the_explicit_file_comes_before_the_variable_and_that_before_the_h
 
     write(named("http://home"), "home/.kube/config")
     assert (await load_connection()).server == "http://home"
-    first, second = write(named("http://first"), "first"), write(named("http://second"), "second")
+    first = write(named("http://first"), "first")
+    second = write(named("http://second"), "second")
     monkeypatch.setenv("KUBECONFIG", f"/does/not/exist:{first}:{second}")
     assert (await load_connection()).server == "http://first"
     assert (await load_connection(second)).server == "http://second"
@@ -70,7 +71,8 @@ async def test_the_explicit_file_comes_before_the_variable_and_that_before_the_h
 async def test_of_entries_with_one_name_and_of_current_contexts_the_first_counts(
     write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = config(token="first"), config(token="second")
+    first = config(token="first")
+    second = config(token="second")
     del first["current-context"]
     second["current-context"] = "there"
     second["clusters"].append({"name": "other", "cluster": {"server": "http://other"}})

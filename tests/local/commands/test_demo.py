@@ -10,6 +10,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.cli.terminal import terminal
 from tests.resilience.processes import Shell
+from tests.support.commands import KARDINAL
 
 
 @pytest.mark.local_only("the demo has a plane of its own")
@@ -40,7 +41,7 @@ async def test_the_demo_walks_through_three_environments_and_leaves_nothing(shel
 async def test_the_demo_is_ended_in_the_middle_and_leaves_nothing(
     shell: Shell, number: signal.Signals, code: int
 ) -> None:
-    demo = await shell.start("kardinal", "demo", "--yes")
+    demo = await shell.start(str(KARDINAL), "demo", "--yes")
     await demo.says("HealthChecking")
     demo.send(number)
     assert await demo.ended() == code
@@ -50,6 +51,7 @@ async def test_the_demo_is_ended_in_the_middle_and_leaves_nothing(
 
 @pytest.mark.local_only("the demo has a plane of its own")
 @pytest.mark.timeout(180)
+@pytest.mark.usefixtures("commands")
 async def test_a_person_at_a_terminal_is_asked_until_the_answer_is_yes(shell: Shell) -> None:
     home = Cli(shell.home / "none", shell.home)
     home.environment |= {"TMPDIR": str(shell.temporary), "PATH": str(shell.programs)}

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.kube import Client
 from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
 from kardinal_local.exclusions import exclusion
-from tests.cli.conftest import KARDINAL
 from tests.resilience.processes import Local, Shell, make_namespace, phase, state, wait_for
+from tests.support.commands import KARDINAL
 from tests.support.names import DEV, PROD, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.repository import GitRepository
@@ -86,7 +86,8 @@ async def test_what_was_exported_promotes_nothing_again(
     order = [document["kind"] for document in documents if document["apiVersion"].startswith("kardinal.io/")]
     assert order == ["PolicyGate", "Pipeline", "Bundle"]
 
-    head, commits = repository.head(), len(repository.commits())
+    head = repository.head()
+    commits = len(repository.commits())
     fresh = Local(shell, tmp_path / "fresh", "--simulate")
     await fresh.up()
     async with fresh.client() as client:

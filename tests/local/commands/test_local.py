@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import textwrap
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal.api import BUNDLE
+from kardinal.promotion.kinds import BUNDLE
 from tests.local.plane.wire import (
     CONFIG_MAPS,
     DEFINITIONS,
@@ -25,13 +26,13 @@ from tests.local.plane.wire import (
     widget,
     widget_definition,
 )
+from tests.support.commands import KARDINAL
 from tests.support.kubectl import Kubectl, kubectl_versions
 from tests.support.objects import bundle
 
 CRDS = Path(__file__).parents[3] / "crds"
-KARDINAL = Path(sys.executable).parent / "kardinal"
 CONFUSABLE = ["1e10", "0x1f", "yes", "y", "null", "1_000", "007", "~", "2026-01-02", "- a", "a: b", " ", "two\nlines\n"]
-pytestmark = pytest.mark.local_only("the commands that run a plane")
+pytestmark = [pytest.mark.local_only("the commands that run a plane"), pytest.mark.usefixtures("commands")]
 
 
 @asynccontextmanager
@@ -147,6 +148,23 @@ async def test_the_record_of_a_bundle_is_exported_as_comments_whatever_is_in_it(
     record = yaml.safe_load("\n".join(comments[1:]))
     assert (record["kind"], record["metadata"]["name"]) == ("Bundle", "release")
     assert record["status"] == {"phase": "Verified", "environments": {"prod": entry}}
+
+
+async def test_what_few_planes_need_is_imported_when_it_is_needed(tmp_path: Path) -> None:
+    program = """
+        import asyncio, pathlib, sys
+        import kardinal_local.commands.local
+        from kardinal_local.plane import LocalPlane
+        async def main():
+            await (await LocalPlane.start(pathlib.Path(sys.argv[1]))).stop()
+        asyncio.run(main())
+        heavy = "cryptography kardinal.cel kardinal.kube lark pydantic re2 rich structlog yaml".split()
+        print(*(name for name in heavy if name in sys.modules))
+    """
+    command = (sys.executable, "-c", textwrap.dedent(program), str(tmp_path))
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    assert (process.returncode, output.split()) == (0, [])
 
 
 def _owned(name: str, owner: Any, **reference: bool) -> Any:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import PIPELINE
+from kardinal.promotion.kinds import PIPELINE
 from tests.local.plane.wire import Http, session_for
 from tests.resilience.processes import DEADLINE, Local, Process, Shell
+from tests.support.commands import KARDINAL
 
 pytestmark = [pytest.mark.local_only("the directory and the process of a plane"), pytest.mark.timeout(180)]
 
@@ -30,7 +31,7 @@ async def test_all_is_served_as_soon_as_there_is_a_kubeconfig(
     shell: Shell, tmp_path: Path, options: tuple[str, ...], served: str
 ) -> None:
     kubeconfig = tmp_path / "local" / "kubeconfig"
-    process = await shell.start("kardinal", "local", "up", "--port", "0", "--dir", kubeconfig.parent, *options)
+    process = await shell.start(str(KARDINAL), "local", "up", "--port", "0", "--dir", kubeconfig.parent, *options)
     await _until_there(kubeconfig, process)
     async with session_for(kubeconfig) as session:
         http = Http(session)
@@ -45,7 +46,8 @@ async def test_the_kubeconfig_of_an_earlier_run_says_nothing_about_the_next(shel
     assert local.kubeconfig.exists()
     await local.begin()
     async with asyncio.timeout(DEADLINE), session_for(local.kubeconfig_for("installer")) as session:
-        http, ready = Http(session), False
+        http = Http(session)
+        ready = False
         while not ready:
             there = local.kubeconfig.exists()
             ready = (await http.get("/readyz")).status == 200

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
+import aiohttp
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.objects import SECRET
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, PROMOTION_STEP
 from tests.agent.hosted import git_secret
 from tests.resilience.processes import Local, Shell, make_namespace, state, wait_for
 from tests.support.fake_gitea import fake_giteas
@@ -52,6 +54,13 @@ async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
     assert f"{stable[1].partition('=')[2]}/api/v1/bundles" == stable[3].split()[-1]
     assert f"process {first.pid} runs on {directory}" in status
     assert status.splitlines()[1:] == stable
+    (link,) = [line.split()[-1] for line in first.lines if line.startswith("web page")]
+    url, _, code = link.partition("/ui/#code=")
+    async with aiohttp.ClientSession() as browser:
+        async with browser.post(f"{url}/api/ui/v1/session", json={"code": code}) as answer:
+            assert (await answer.json())["viewer"]["user"] == "admin"
+        async with browser.get(f"{url}/api/ui/v1/viewer") as answer:
+            assert answer.status == 401, "a link of loopback is for the page that has opened it"
 
     async with local.client() as client:
         await client.create(PIPELINE, pipeline(repository, namespace="default"))
@@ -89,6 +98,9 @@ async def _ended_cleanly(local: Local) -> None:
 async def test_hosts_are_asked_as_often_as_it_is_told_to(
     shell: Shell, repository: GitRepository, tmp_path: Path
 ) -> None:
+    git = shutil.which("git")
+    assert git is not None, "repositories on other machines need git"
+    shell.tools = (Path(git).parent,)
     local = Local(shell, tmp_path / "local", "--scm-poll-interval", "1s")
     with fake_giteas(tmp_path / "served", now=lambda: datetime.now(UTC)) as served:
         host = served(repository)

@@ -6,8 +6,6 @@ import asyncio
 import socket
 import ssl
 import stat
-import sys
-import textwrap
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -161,20 +159,3 @@ async def test_a_certificate_is_replaced_before_it_ends(tmp_path: Path) -> None:
     await second.stop()
     assert authority.read_text() == before[0]
     assert rest not in server.read_text()
-
-
-async def test_what_few_planes_need_is_imported_when_it_is_needed(tmp_path: Path) -> None:
-    program = """
-        import asyncio, pathlib, sys
-        import kardinal_local.commands.local
-        from kardinal_local.plane import LocalPlane
-        async def main():
-            await (await LocalPlane.start(pathlib.Path(sys.argv[1]))).stop()
-        asyncio.run(main())
-        heavy = "cryptography kardinal.cel kardinal.kube lark pydantic re2 rich structlog yaml".split()
-        print(*(name for name in heavy if name in sys.modules))
-    """
-    command = (sys.executable, "-c", textwrap.dedent(program), str(tmp_path))
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    output, _ = await process.communicate()
-    assert (process.returncode, output.split()) == (0, [])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api.pipeline import Environment
-from kardinal_local.simulator.placement import Item, Placed, place
+from kardinal.promotion.api.pipeline import Environment
+from kardinal_local.simulator.placement import Placed, RenderedItem, place
 
 
 def _environment(name: str, *, looks_at: str | None = None) -> Environment:
@@ -13,9 +13,9 @@ def _environment(name: str, *, looks_at: str | None = None) -> Environment:
     return Environment.model_validate({"name": name, "health": health})
 
 
-def _item(name: str = "app", *, namespace: str | None = None, kind: str = "Deployment") -> Item:
+def _item(name: str = "app", *, namespace: str | None = None, kind: str = "Deployment") -> RenderedItem:
     named = {"namespace": namespace} if namespace else {}
-    return Item.of({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, **named}})
+    return RenderedItem.of({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, **named}})
 
 
 def _only(placed: list[Placed]) -> Placed:

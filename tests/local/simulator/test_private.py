@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import BUNDLE, PIPELINE, names
 from kardinal.objects import JsonObject
+from kardinal.objects.secret_purposes import ANNOTATION_HOSTS, CREDENTIALS_GIT, LABEL_CREDENTIALS
+from kardinal.promotion.kinds import BUNDLE, PIPELINE
 from kardinal_local.simulator import forget_limits
 from tests.bundles.reading import condition
 from tests.cli.conftest import Cli
@@ -42,8 +43,8 @@ def secret(server: SmartServer, authority: Path, *, hosts: str | None = None, **
         "metadata": {
             "name": "git",
             "namespace": TEAM,
-            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: server.url.removeprefix("https://") if hosts is None else hosts},
+            "labels": {LABEL_CREDENTIALS: CREDENTIALS_GIT},
+            "annotations": {ANNOTATION_HOSTS: server.url.removeprefix("https://") if hosts is None else hosts},
         },
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
     }

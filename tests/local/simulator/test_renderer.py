@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kardinal.git import GitRunner
-from kardinal.git.isolation import Walls
+from kardinal.processes.isolation import Walls
 from kardinal_local.simulator import exports, find_renderer
 from kardinal_local.simulator.exports import Exports
 from kardinal_local.simulator.inputs import Inputs, find_inputs

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import PROMOTION_STEP
 from kardinal.git import GitRunner, Repository
 from kardinal.objects import DEPLOYMENT, NAMESPACE, JsonObject
-from kardinal_local.simulator import BuiltInRenderer, Renderer, find_renderer
+from kardinal.promotion.kinds import PROMOTION_STEP
+from kardinal_local.simulator import BuiltInRenderer, DirectoryRenderer, find_renderer
 from kardinal_local.simulator.inputs import Inputs
 from kardinal_local.simulator.kustomization import Rendered
 from kardinal_local.simulator.renderer import Rendering
@@ -94,7 +94,7 @@ class Noting:
     def __init__(self) -> None:
         self.rendered: list[str] = []
 
-    async def found(self, runner: GitRunner, directory: Path) -> Renderer:
+    async def found(self, runner: GitRunner, directory: Path) -> DirectoryRenderer:
         return self
 
     @asynccontextmanager
@@ -104,7 +104,8 @@ class Noting:
 
     def taken(self) -> set[str]:
         """Return what was rendered since the last time, none of it twice."""
-        taken, self.rendered = self.rendered, []
+        taken = self.rendered
+        self.rendered = []
         assert len(set(taken)) == len(taken)
         return set(taken)
 

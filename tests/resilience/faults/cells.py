@@ -20,11 +20,18 @@ FLOWS: dict[str, dict[str, Any]] = {
 }
 """The spec of a promotion: it lands by a push, by its own merge, or by that of a person."""
 
-FETCH_REFS, FETCH = r"^GET .*info/refs\?service=git-upload-pack", r"^POST .*git-upload-pack"
-PUSH_REFS, PUSH = r"^GET .*info/refs\?service=git-receive-pack", r"^POST .*git-receive-pack"
-OPEN, FIND, LABELS = r"^POST .*/pulls$", r"^GET .*/pulls(/main/|\?head=)", r"^(GET|POST) .*/labels"
-GET, STATUS, MERGE = r"^GET .*/pulls/1$", r"^POST .*/statuses/", r"^(POST|PUT) .*/pulls/1/merge"
-QUEUE, TIDY = r"^POST .*/graphql", r"^DELETE .*/git/refs/"
+FETCH_REFS = r"^GET .*info/refs\?service=git-upload-pack"
+FETCH = r"^POST .*git-upload-pack"
+PUSH_REFS = r"^GET .*info/refs\?service=git-receive-pack"
+PUSH = r"^POST .*git-receive-pack"
+OPEN = r"^POST .*/pulls$"
+FIND = r"^GET .*/pulls(/main/|\?head=)"
+LABELS = r"^(GET|POST) .*/labels"
+GET = r"^GET .*/pulls/1$"
+STATUS = r"^POST .*/statuses/"
+MERGE = r"^(POST|PUT) .*/pulls/1/merge"
+QUEUE = r"^POST .*/graphql"
+TIDY = r"^DELETE .*/git/refs/"
 ALWAYS = 10_000
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import orjson
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.kube import Client, ConnectionFailed
-from kardinal_agent.program import Agent, AgentOptions
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
+from kardinal_agent.options import AgentOptions
+from kardinal_agent.program import Agent
 from tests.agent.hosted import git_secret
 from tests.agent.promotion_steps import deploy
 from tests.resilience.faults.strikes import Day

@@ -50,8 +50,10 @@ class Day:
 
     def strikes(self, pattern: str, strike: Strike, *, times: int = 1, spared: int = 0) -> None:
         """Let a strike hit from now on."""
-        self._pattern, self._strike = re.compile(pattern), strike
-        self._times, self._spared = times, spared
+        self._pattern = re.compile(pattern)
+        self._strike = strike
+        self._times = times
+        self._spared = spared
 
     def perform(self, exchange: Exchange, path: str) -> None:
         """Let the host answer."""
@@ -166,7 +168,8 @@ def meanwhile(act: Callable[[GitRepository], object]) -> Strike:
 
 def _captured(day: Day, exchange: Exchange, path: str) -> bytes:
     """Let the host do what was asked for; return its answer instead of sending it."""
-    stream, exchange.wfile = exchange.wfile, io.BytesIO()
+    stream = exchange.wfile
+    exchange.wfile = io.BytesIO()
     try:
         day.perform(exchange, path)
         content = exchange.wfile.getvalue()

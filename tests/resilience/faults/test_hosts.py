@@ -32,7 +32,7 @@ async def test_a_fault_costs_no_change_and_makes_none_twice(
     world: World, day: Day, monkeypatch: pytest.MonkeyPatch, cell: Cell
 ) -> None:
     if cell.strike in SLOW:
-        monkeypatch.setattr("kardinal_agent.execution.attempt.STEP_DEADLINE", 0.75)
+        monkeypatch.setattr("kardinal_agent.execution.effects.STEP_DEADLINE", 0.75)
     day.strikes(cell.effect, cell.strike, times=cell.times, spared=cell.spared)
     with capture_logs() as lines:
         agent = await start(world, day)

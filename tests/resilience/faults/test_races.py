@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kardinal.api.names import branch_name
+from kardinal.promotion.api.names import branch_name
 from tests.agent.hosted import hosted_step
 from tests.agent.promotion_steps import BUNDLE_NAME, create, reached, state, wake
 from tests.resilience.faults.cells import FETCH_REFS, FLOWS, GET, MERGE, OPEN, PUSH, PUSH_REFS, STATUS

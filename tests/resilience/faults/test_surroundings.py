@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from kardinal.api import names
 from kardinal.kube import Client, ConnectionFailed, Forbidden
 from kardinal.objects import SECRET
-from kardinal_agent.program import Agent, AgentOptions
+from kardinal.objects.secret_purposes import CREDENTIALS_GIT, LABEL_CREDENTIALS
+from kardinal_agent.options import AgentOptions
+from kardinal_agent.program import Agent
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import create, is_held, promotion_step, reached, start_agent, state, wake
 from tests.resilience.faults import strikes
@@ -39,7 +40,7 @@ class Credential:
     reason: str
     data: dict[str, str] = field(default_factory=dict)
     hosts: str | None = None
-    label: str = names.CREDENTIALS_GIT
+    label: str = CREDENTIALS_GIT
     requests: int = 0
 
     def __str__(self) -> str:
@@ -63,7 +64,7 @@ async def test_a_credential_that_is_of_no_use_ends_or_holds_the_promotion(
     with capture_logs() as lines:
         await start(world, day)
         secret = git_secret(day.host, hosts=credential.hosts, **credential.data)
-        secret["metadata"]["labels"][names.LABEL_CREDENTIALS] = credential.label
+        secret["metadata"]["labels"][LABEL_CREDENTIALS] = credential.label
         await world.apply(secret)
         await create(world, hosted_step(day.host))
         if credential.reason == "Blocked":
@@ -118,7 +119,8 @@ async def test_a_status_write_that_fails_is_made_again(
     failed: list[str] = []
 
     def failing(client: Client) -> Client:
-        patch, count = client.patch, [0]
+        patch = client.patch
+        count = [0]
 
         async def patched(*arguments: Any, **options: Any) -> Any:
             count[0] += 1

@@ -12,16 +12,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
-from kardinal.api.names import ANNOTATION_WOKEN, hold_name, rollback_name, step_name
 from kardinal.kube import Client, PatchType
-from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE, JsonObject
-from kardinal.policy.holds import hold_gate
-from kardinal.translation.rollback import new_rollback, past_of
+from kardinal.objects import GRAPH, NAMESPACE, JsonObject
+from kardinal.promotion.api.names import ANNOTATION_WOKEN, hold_name, rollback_name, step_name
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.promotion.policy.holds import hold_gate
+from kardinal.promotion.translation.rollback import new_rollback, past_of
 from tests.resilience.lives.hosts import Place
 from tests.resilience.lives.observed import Observed
 from tests.resilience.lives.outcome import outcome_of
 from tests.resilience.lives.plan import BY_ITSELF, FOUR_OF, TAGS, Outcome, Plan
+from tests.resilience.lives.workloads import roll_out
 from tests.support.names import DEV, PROD
 from tests.support.objects import bundle, environment, namespace, pipeline
 from tests.support.repository import APPLICATION, IMAGE
@@ -170,21 +171,8 @@ class Life:
     ) -> None:
         """Roll the version of a Bundle out once it has landed, as far as it comes up; `runs` names another Bundle."""
         await self._reached(name, where, "HealthChecking", attempt)
-        labels = {"app": where}
-        template = {
-            "metadata": {"labels": labels},
-            "spec": {"containers": [{"name": "app", "image": f"{IMAGE}:{TAGS[runs or name]}"}]},
-        }
-        workload = {
-            "apiVersion": DEPLOYMENT.api_version,
-            "kind": DEPLOYMENT.kind,
-            "metadata": {"name": where, "namespace": self._namespace},
-            "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
-        }
-        stored = await self._client.apply(DEPLOYMENT, workload, field_manager="test", force=True)
-        status = {"status": {**_rolled_out(healthy), "observedGeneration": stored["metadata"]["generation"]}}
-        kind = PatchType.MERGE
-        await self._client.patch(DEPLOYMENT, where, self._namespace, status, kind=kind, subresource="status")
+        image = f"{IMAGE}:{TAGS[runs or name]}"
+        await roll_out(self._client, where, namespace=self._namespace, image=image, healthy=healthy)
         await self._reached(name, where, "Verified" if healthy else "Failed", attempt)
 
     async def _reached(
@@ -240,23 +228,3 @@ class Life:
 
 _STATES = ["Pending", "Promoting", "WaitingForMerge", "HealthChecking", "Verified"]
 """The states of a step, in their order."""
-
-
-def _rolled_out(healthy: bool) -> JsonObject:
-    """Return the status of a Deployment that is rolled out, or has given up."""
-    counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
-    if healthy:
-        conditions = [{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}]
-        return {**dict.fromkeys(counts, 1), "unavailableReplicas": None, "conditions": conditions}
-    conditions = [
-        {"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"},
-        {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"},
-    ]
-    return {
-        "replicas": 1,
-        "updatedReplicas": 1,
-        "readyReplicas": None,
-        "availableReplicas": None,
-        "unavailableReplicas": 1,
-        "conditions": conditions,
-    }

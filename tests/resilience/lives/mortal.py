@@ -24,8 +24,10 @@ from kardinal.git.mirror import MirrorBackend
 from kardinal.git.refs import RefStore
 from kardinal.kube import Client, load_connection
 from kardinal.scm.http import HostClient
-from kardinal_agent.program import Agent, AgentOptions
-from kardinal_controller.program import Controller, ControllerOptions
+from kardinal_agent.options import AgentOptions
+from kardinal_agent.program import Agent
+from kardinal_controller.options import ControllerOptions
+from kardinal_controller.program import ControlPlane
 from tests.resilience.lives.clock import FastClock
 from tests.support.names import POLICIES
 from tests.support.registry import EXTENSIONS
@@ -37,6 +39,7 @@ Part = Literal["everything", "controller", "agent"]
 
 _NO_EFFECT = re.compile(r"/(events|selfsubject\w+|subjectaccessreviews|tokenreviews)\b")
 
+_AT_HOST = re.compile(r"^git: push|https?://")
 
 Moment = Literal["before", "during", "after"]
 
@@ -46,11 +49,15 @@ POLL = 20.0
 
 @dataclass(frozen=True)
 class Kill:
-    """The death of a process: at its `effect`-th effect; `delay`: the real seconds from the beginning of one to it."""
+    """The death of a process: at its `effect`-th effect; `delay`: the real seconds from the beginning of one to it.
+
+    `at_host`: only pushes and writes to the API of a host count.
+    """
 
     effect: int
     moment: Moment
     delay: float
+    at_host: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,18 +88,16 @@ async def _run(settings: Settings) -> None:
         await _program(settings, client).manager.run()
 
 
-def _program(settings: Settings, client: Client) -> Controller | Agent:
+def _program(settings: Settings, client: Client) -> ControlPlane | Agent:
+    agent = AgentOptions(git_cache_dir=settings.directory, allow_local_repositories=True, scm_poll_interval=POLL)
     if settings.part == "agent":
-        agent = AgentOptions(git_cache_dir=settings.directory, allow_local_repositories=True, scm_poll_interval=POLL)
         return Agent(agent, client, clock=settings.clock, extensions=EXTENSIONS)
     options = ControllerOptions(
         policy_namespaces=(POLICIES,),
-        allow_local_repositories=True,
+        agent=agent,
         standalone=settings.part == "everything",
-        scm_poll_interval=POLL,
-        git_cache_dir=settings.directory,
     )
-    return Controller(options, client, clock=settings.clock, extensions=EXTENSIONS)
+    return ControlPlane(options, client, clock=settings.clock, extensions=EXTENSIONS)
 
 
 class Effects:
@@ -108,8 +113,11 @@ class Effects:
     def count_those_of(self, client: Client) -> None:
         """Count from now on what this process does to the API server, to repositories and to hosts."""
         transport = client._transport
-        request, send = transport.request, HostClient._send
-        replace, forget, push = LockFile.replace, RefStore.forget, MirrorBackend._push
+        request = transport.request
+        send = HostClient._send
+        replace = LockFile.replace
+        forget = RefStore.forget
+        push = MirrorBackend._push
 
         async def requested(method: str, path: str, **options: Any) -> Any:
             if method == "GET" or _NO_EFFECT.search(path):
@@ -147,8 +155,9 @@ class Effects:
     @contextmanager
     def _effect(self, what: str) -> Iterator[None]:
         with self._lock:
-            self._count += 1
-            due = self._count >= self._kill.effect
+            counts = not self._kill.at_host or _AT_HOST.search(what) is not None
+            self._count += counts
+            due = counts and self._count >= self._kill.effect
         if due and self._kill.moment == "before":
             self._die(f"before {what}")
         if due and self._kill.moment == "during":

@@ -43,11 +43,16 @@ class Observed:
                 yield found
 
     async def until(
-        self, look: Callable[[], Found | None], what: str, *, show: Callable[[], object] = lambda: ""
+        self,
+        look: Callable[[], Found | None],
+        what: str,
+        *,
+        show: Callable[[], object] = lambda: "",
+        seconds: float = _SECONDS,
     ) -> Found:
         """Return what `look` finds, as soon as it finds anything; `show` tells what there is where that never comes."""
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with asyncio.timeout(seconds):
                 while (found := look()) is None:
                     waiting = asyncio.get_running_loop().create_future()
                     self._waiting.add(waiting)
@@ -61,7 +66,8 @@ class Observed:
         key = change.entry.resource, change.entry.name
         self._changes[key] = change
         self._decoded.pop(key, None)
-        waiting, self._waiting = self._waiting, set()
+        waiting = self._waiting
+        self._waiting = set()
         for each in waiting:
             if not each.done():
                 each.set_result(None)

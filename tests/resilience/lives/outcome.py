@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
-from kardinal.api.names import TRAILER_ATTEMPT, TRAILER_BUNDLE, rollback_name
+from kardinal.promotion.api.names import rollback_name
+from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
+from kardinal.tree.git_names import TRAILER_ATTEMPT, TRAILER_BUNDLE
 from tests.resilience.lives.hosts import Place, Proposal
 from tests.resilience.lives.observed import Observed
 from tests.resilience.lives.plan import BY_ITSELF, TAGS, Outcome, Plan
@@ -20,7 +21,8 @@ async def outcome_of(plan: Plan, place: Place, observed: Observed) -> Outcome:
 
     A push of a Bundle that was deleted may land while this reads: then it reads again.
     """
-    reading, head = _Reading(plan, place, observed), place.repository.head()
+    reading = _Reading(plan, place, observed)
+    head = place.repository.head()
     await observed.until(lambda: None if reading.left() else True, f"life {plan.seed} to leave nothing")
     outcome = await _read(plan, place, observed, reading)
     return outcome if place.repository.head() == head else await outcome_of(plan, place, observed)
@@ -58,7 +60,9 @@ class _Reading:
         for each in proposals:
             bundle, _, last = each.head.rpartition("/")
             if last.startswith(environment):
-                name = self.called(bundle.rpartition("/")[2]) + last.removeprefix(environment)
+                # The branch of a second attempt ends in `.2`.
+                attempt = last.removeprefix(environment).replace(".", "-")
+                name = self.called(bundle.rpartition("/")[2]) + attempt
                 yield f"{name} {each.state}" + (f", comments: {each.comments}" if each.comments else "")
 
     def wrong(self, environment: str, commits: Sequence[str]) -> Iterator[str]:

@@ -53,7 +53,8 @@ class Plan:
     @classmethod
     def of(cls, seed: int) -> Plan:
         """Return the plan of a seed."""
-        random, hosted = Random(f"life {seed}"), seed % LIVES_OF_A_HOST == LIVES_OF_A_HOST - 1
+        random = Random(f"life {seed}")
+        hosted = seed % LIVES_OF_A_HOST == LIVES_OF_A_HOST - 1
         environments = (DEV, STAGING, PROD) if random.random() < 0.25 else (DEV, PROD)
         return cls(
             seed=seed,

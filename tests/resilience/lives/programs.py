@@ -9,8 +9,9 @@ import asyncio
 import multiprocessing
 import signal
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing import forkserver
 from pathlib import Path
 from random import Random
@@ -25,10 +26,30 @@ from tests.resilience.lives.mortal import Kill, Moment, Part, Settings, run
 from tests.support.logged import BUG
 from tests.support.server import PlaneServer
 
-__all__ = ["Programs", "processes"]
+__all__ = ["APART", "Kills", "Programs", "processes"]
 
 _FORKS = multiprocessing.get_context("forkserver")
 _SECONDS = 60.0
+
+APART: tuple[Part, ...] = ("controller", "agent")
+"""The agent is a process of its own."""
+
+GAP_AT_HOST = 4
+"""Effects at a host between two deaths at most, where the others do not count."""
+
+
+@dataclass(frozen=True)
+class Kills:
+    """The number of deaths, and where they are.
+
+    `gap`: effects between two of them at most. `delay`: seconds from the beginning of an effect to a death during it at
+    most. `at_host`: the share of the agent's that are at an effect at a host.
+    """
+
+    number: int
+    gap: int = 60
+    delay: float = 0.02
+    at_host: float = 0.0
 
 
 @pytest.fixture(scope="session")
@@ -43,15 +64,31 @@ def processes(private_temporary_directory: Path) -> None:
 
 
 class Programs:
-    """Controller and agent on a plane; after `kills` deaths they live on."""
+    """Controller and agent on a plane; after their deaths they live on.
 
-    def __init__(self, plane: LocalPlane, directory: Path, *, clock: FastClock, random: Random, kills: int) -> None:
+    `parts` are the processes; without it chance decides whether the agent is one of its own. `killed`: the number of
+    processes that were killed.
+    """
+
+    def __init__(
+        self,
+        plane: LocalPlane,
+        directory: Path,
+        *,
+        clock: FastClock,
+        random: Random,
+        kills: Kills,
+        parts: tuple[Part, ...] = (),
+    ) -> None:
         self._server = PlaneServer(plane, clock)  # type: ignore[arg-type]
         self._directory = directory
         self._clock = clock
         self._random = random
         self._kills = kills
-        self._parts: tuple[Part, ...] = ("controller", "agent") if random.random() < 0.5 else ("everything",)
+        self._chances = 0
+        self.killed = 0
+        by_chance: tuple[Part, ...] = APART if random.random() < 0.5 else ("everything",)
+        self._parts = parts or by_chance
         self._deaths = directory / "deaths"
         self._log = directory / "log"
         self._running: dict[Part, multiprocessing.process.BaseProcess] = {}
@@ -73,6 +110,10 @@ class Programs:
         """Return what the programs have logged as bugs of their own."""
         lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
         return [line for line in lines if BUG in line]
+
+    def kill(self, part: Part) -> None:
+        """End a process now; it is started again."""
+        self._running[part].kill()
 
     async def __aenter__(self) -> Self:
         self._keeping = [asyncio.create_task(self._keep(part)) for part in self._parts]
@@ -106,6 +147,7 @@ class Programs:
                 del self._running[part]
                 return
             assert code == -signal.SIGKILL, f"{part} ended with {code}:\n{self.log}"
+            self.killed += 1
 
     def _started(self, part: Part) -> multiprocessing.process.BaseProcess:
         settings = Settings(
@@ -113,7 +155,7 @@ class Programs:
             kubeconfig=self._server.kubeconfig_for("agent" if part == "agent" else "controller"),
             directory=self._directory / f"git-{part}",
             clock=self._clock,
-            kill=next(self._chosen(), None),
+            kill=self._chosen(part),
             log=self._log,
             deaths=self._deaths,
         )
@@ -121,24 +163,22 @@ class Programs:
         process.start()
         return process
 
-    def _chosen(self) -> Iterator[Kill]:
-        if self._kills:
-            self._kills -= 1
-            moment = self._random.choice(_MOMENTS)
-            yield Kill(self._random.randint(1, GAP), moment, self._random.uniform(0.0, DELAY))
+    def _chosen(self, part: Part) -> Kill | None:
+        if self._chances == self._kills.number:
+            return None
+        self._chances += 1
+        moment = self._random.choice(_MOMENTS)
+        at_host = part == "agent" and self._kills.at_host > 0 and self._random.random() < self._kills.at_host
+        effect = self._random.randint(1, GAP_AT_HOST if at_host else self._kills.gap)
+        return Kill(effect, moment, self._random.uniform(0.0, self._kills.delay), at_host=at_host)
 
-
-GAP = 60
-"""Effects between two deaths at most."""
-
-DELAY = 0.02
-"""Seconds from the beginning of an effect to a death during it at most."""
 
 _MOMENTS: Sequence[Moment] = ("before", "during", "after")
 
 
 async def _ended(process: multiprocessing.process.BaseProcess) -> None:
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
     loop.add_reader(process.sentinel, ended.set)
     try:
         await ended.wait()

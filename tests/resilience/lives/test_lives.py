@@ -21,14 +21,14 @@ from tests.resilience.lives.hosts import GiteaPlace, LocalPlace, Place
 from tests.resilience.lives.life import Life
 from tests.resilience.lives.observed import Observed, observe
 from tests.resilience.lives.plan import Plan, expected
-from tests.resilience.lives.programs import Programs, processes
+from tests.resilience.lives.programs import Kills, Programs, processes
 from tests.support.fake_gitea import FakeGitea, fake_giteas
 from tests.support.names import of_run
 from tests.support.repository import GitRepository, create_repository, sample_files
 
 __all__ = ["processes"]
 
-LIVES = int(os.environ.get("LIVES", "100"))
+LIVES = int(os.environ.get("LIVES", "50"))
 TOGETHER = 5
 """Lives on one plane, which share its programs and their deaths."""
 
@@ -69,7 +69,8 @@ class Surroundings:
 
     async def live(self, seeds: Sequence[int], *, kills: int) -> Sequence[str]:
         """Live lives beside each other, and hold what they come to against their plans; return the deaths."""
-        lives, programs = self.lives(seeds), self.programs(Random(seeds[0]), kills=kills)
+        lives = self.lives(seeds)
+        programs = self.programs(Random(seeds[0]), kills=kills)
         try:
             async with programs:
                 outcomes = await asyncio.gather(*(life.live() for life in lives))
@@ -83,7 +84,7 @@ class Surroundings:
         return programs.deaths
 
     def programs(self, random: Random, *, kills: int) -> Programs:
-        return Programs(self.plane, self.directory, clock=self.clock, random=random, kills=kills)
+        return Programs(self.plane, self.directory, clock=self.clock, random=random, kills=Kills(kills))
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import resource
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 
@@ -21,28 +20,14 @@ from kardinal_local.plane import LocalPlane
 from kardinal_local.plane.plane import KEEPALIVE_SECONDS
 from tests.local.plane.hostile.requests import Hostile, hostile_request
 from tests.local.plane.wire import CONFIG_MAPS, Http, config_map, session_for, widget_definition
-from tests.resilience.processes import Local, Shell
 
 SEED = 20261121
 FEW, MANY = 1_500, 100_000
 AT_ONCE = 8
 MEMORY_LIMIT = 200 * 1024 * 1024
-CONNECTIONS = 1_000
 PLANE_LOGGERS = ("asyncio", "kardinal_local")
 REAL_FAILURES = ("strconv.ParseUint", "resourceVersion should not be set", "etcdserver: request is too large")
 """What a real API server blames itself for as well; see the recordings of the contract suite."""
-
-
-@pytest.fixture
-def many_files() -> Iterator[None]:
-    """Both ends of every connection are files of this process."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 4 * CONNECTIONS
-    if hard != resource.RLIM_INFINITY and hard < wanted:
-        pytest.skip(f"a process may open {hard} files here")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def ask(session: aiohttp.ClientSession, request: Hostile) -> None:
@@ -100,36 +85,6 @@ async def test_a_body_without_end_is_refused_while_it_comes(plane: LocalPlane, h
     assert sent < 100
     assert resident() - before < MEMORY_LIMIT
     assert (await http.post(CONFIG_MAPS, config_map("after"))).status == 201
-
-
-async def test_idle_and_dawdling_connections_keep_nobody_waiting(
-    shell: Shell, tmp_path: Path, many_files: None
-) -> None:
-    """In a process of its own: what a connection takes depends on the event loop, which is another one in tests."""
-    local = Local(shell, tmp_path / "local", "--only", "plane")
-    await local.up()
-    port = int((local.directory / "port").read_text())
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    before = resident(local.process.pid)
-    opened: list[asyncio.StreamWriter] = []
-    try:
-        for number in range(CONNECTIONS):
-            secure = context if number % 10 == 0 else None
-            _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=secure)
-            opened.append(writer)
-            if secure is not None:
-                # The beginning of a request, whose rest does not come.
-                writer.write(b"POST /api/v1/namespaces HTTP/1.1\r\nHost: localhost\r\nContent-Le")
-                await writer.drain()
-        async with session_for(local.kubeconfig) as session:
-            created = await Http(session).post(CONFIG_MAPS, config_map("meanwhile"))
-        assert created.status == 201
-        assert resident(local.process.pid) - before < MEMORY_LIMIT
-    finally:
-        for writer in opened:
-            writer.transport.abort()
-        await asyncio.gather(*(writer.wait_closed() for writer in opened), return_exceptions=True)
 
 
 async def test_a_header_that_comes_byte_by_byte_is_cut_off(
@@ -235,7 +190,7 @@ async def everything(reader: asyncio.StreamReader) -> bytes:
     return heard
 
 
-def resident(pid: int | None = None) -> int:
-    """Return the memory of a process in bytes; of this one, unless another is named."""
-    pages = int(Path(f"/proc/{pid or 'self'}/statm").read_text().split()[1])
+def resident() -> int:
+    """Return the memory of this process in bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096

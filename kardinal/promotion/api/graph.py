@@ -1,0 +1,137 @@
+"""Graph and GraphRevision: a set of objects in dependency order.
+
+The body of a node is free-form: the CRDs preserve unknown fields and the engine validates it, so `spec.nodes` is plain
+JSON here. Only the status that the engine writes has a fixed shape.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import ConfigDict, Field
+
+from kardinal.objects import GRAPH, GRAPH_REVISION, NodeKind, NodeState, ResourceType
+from kardinal.promotion.api.base import Model, Resource, ShortText, Status, Time
+
+__all__ = [
+    "Graph",
+    "GraphRevision",
+    "GraphRevisionSpec",
+    "GraphSpec",
+    "GraphStatus",
+    "NodeGate",
+    "NodeObject",
+    "NodeStatus",
+]
+
+
+Nodes = Annotated[tuple[dict[str, Any], ...], Field(max_length=1000)]
+Identifier = Annotated[str, Field(max_length=63)]
+
+
+class GraphSpec(Model):
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
+
+    nodes: Nodes = ()
+    """The nodes. The engine validates their contents."""
+
+
+class NodeGate(Model):
+    """The propagateWhen of a node: whether it is open, and the expression that keeps it closed."""
+
+    open: bool
+    """Whether nodes that come after this node may use its data."""
+    expr: ShortText | None = None
+    """The expression that keeps the gate closed."""
+
+
+class NodeObject(Model):
+    api_version: Annotated[str, Field(max_length=317)]
+    """Group and version of the object."""
+    kind: Identifier
+    """Kind of the object."""
+    namespace: Identifier | None = None
+    """Namespace of the object."""
+    name: Annotated[str, Field(max_length=253)]
+    """Name of the object."""
+    uid: Identifier | None = None
+    """UID of the object."""
+
+
+class NodeStatus(Model):
+    id: Identifier
+    """Id of the node."""
+    kind: NodeKind
+    """`template` creates an object, `ref` reads one, `watch` reads all objects of a selection."""
+    state: NodeState
+    """`Ready`; `NotReady`: its readyWhen does not hold; `Pending`: it waits; `Excluded`: its includeWhen is false;
+    `Blocked`: its propagateWhen holds the nodes after it; `Error`, `Conflict`, `SystemError`: see the message.
+    """
+    ready: bool
+    """Whether its readyWhen holds."""
+    reason: ShortText | None = None
+    """The reason for the state, in one word."""
+    message: ShortText | None = None
+    """The reason for the state, in a sentence."""
+    waiting_for: Annotated[tuple[ShortText, ...], Field(max_length=20)] = ()
+    """Ids of the nodes that it waits for."""
+    gate: NodeGate | None = None
+    """The answer of its propagateWhen."""
+    object: NodeObject | None = None
+    """The object that the node has created or reads."""
+    last_transition_time: Time | None = None
+    """The time at which the state changed last."""
+
+
+class GraphStatus(Status):
+    """Conditions: Accepted and Compiled (the same answer under both names), Ready."""
+
+    revision: Annotated[str | None, Field(max_length=253)] = None
+    """Name of the GraphRevision that the engine currently applies."""
+    nodes: Annotated[
+        tuple[NodeStatus, ...],
+        Field(
+            max_length=1000,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]},
+        ),
+    ] = ()
+    """The nodes with their states."""
+    topological_order: Annotated[tuple[Identifier, ...], Field(max_length=1000)] = ()
+    """Ids of the nodes, each after the nodes that it depends on."""
+
+
+class Graph(Resource):
+    resource: ClassVar[ResourceType] = GRAPH
+
+    spec: GraphSpec = Field(default_factory=GraphSpec)
+    """The nodes."""
+    status: GraphStatus = Field(default_factory=GraphStatus)
+    """The state of the nodes."""
+
+
+class GraphRevisionSpec(Model):
+    """The nodes of a Graph as the user wrote them, with their generation and hash."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "a revision is immutable"}]
+        }
+    )
+
+    nodes: Nodes = ()
+    """The nodes exactly as they were written."""
+    generation: Annotated[int, Field(ge=1)]
+    """Generation of the Graph."""
+    hash: Annotated[str, Field(max_length=64)]
+    """Hash of the nodes."""
+    dialect_version: Annotated[str, Field(max_length=32)]
+    """Version of the Graph dialect."""
+
+
+class GraphRevision(Resource):
+    resource: ClassVar[ResourceType] = GRAPH_REVISION
+
+    spec: GraphRevisionSpec
+    """One version of the nodes of a Graph."""
+    status: Status = Field(default_factory=Status)
+    """Conditions."""

@@ -1,0 +1,132 @@
+"""The context of a gate: one Bundle before one environment, or a change without a Bundle.
+
+Inside a context only time moves: the schedule, in UTC, and the soak. All other values are fixed at its creation, so the
+same context can be evaluated for another moment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.image import bundle_version
+from kardinal.promotion.api.resolved import unpinned_images
+from kardinal.promotion.policy.attestation import NOT_ATTESTED, Attestation
+from kardinal.promotion.policy.attributes import DAYS
+from kardinal.promotion.policy.soak import Soak
+
+__all__ = ["BUNDLE_ROOTS", "SOAK", "Attributes", "ChangeContext", "GateContext"]
+
+SOAK = "bundle.upstreamSoakMinutes"
+PREVIOUS = "previousBundle.version"
+ATTESTED = "bundle.attested"
+TAG_MOVED = "bundle.tagMoved"
+
+BUNDLE_ROOTS = frozenset({"bundle", "previousBundle"})
+"""The variables that have a value only if there is a Bundle."""
+
+_NO_BUNDLE = Soak(unknown="no Bundle brings the change")
+_NOTHING_YET = Soak(unknown="nothing has been promoted yet")
+
+
+class Attributes(Protocol):
+    """The values that an expression is evaluated with."""
+
+    @property
+    def soak(self) -> Soak: ...
+
+    def scope(self, now: datetime) -> dict[str, Any]:
+        """Return the variables of an expression, by name, at `now`."""
+        ...
+
+    def absence(self, path: str) -> str:
+        """Return why the attribute at `path` has no value."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeContext:
+    """The context of a change without a Bundle: it has only the schedule and the environment."""
+
+    environment: str
+    approval: str
+    soak: Soak = _NO_BUNDLE
+
+    def scope(self, now: datetime) -> dict[str, Any]:
+        return {"schedule": _schedule(now), "environment": {"name": self.environment, "approval": self.approval}}
+
+    def absence(self, path: str) -> str:
+        return f"{path} is not set"
+
+
+@dataclass(frozen=True, slots=True)
+class GateContext:
+    bundle: Bundle
+    environment: str
+    approval: str
+    soak: Soak = _NOTHING_YET
+    previous_version: str | None = None
+    """The version of the other Bundle that was Verified last in the environment."""
+    attestation: Attestation = NOT_ATTESTED
+    first: bool = False
+    """Whether the environment has no upstream. Its tags were then looked up when the Bundle started."""
+
+    def scope(self, now: datetime) -> dict[str, Any]:
+        """Return the variables of an expression, by name, at `now`."""
+        spec = self.bundle.spec
+        bundle: dict[str, Any] = {
+            "name": self.bundle.metadata.name,
+            "version": bundle_version(spec.artifacts),
+            "type": spec.type,
+            "labels": self.bundle.metadata.labels,
+            "provenance": spec.provenance.to_json() if spec.provenance else {},
+            # Requests that people added later are claims, which no gate may rely on.
+            "intent": spec.intent.model_copy(update={"requests": None, "rollback": None}).to_json(),
+            "emergency": spec.intent.rollback is not None and spec.intent.rollback.emergency,
+            "attested": self.attestation.scope.to_json() if self.attestation.scope else {},
+        }
+        if self.soak.is_known:
+            bundle["upstreamSoakMinutes"] = self.soak.minutes(now)
+        if not isinstance(moved := self._tag_moved(), str):
+            bundle["tagMoved"] = moved
+        return {
+            "bundle": bundle,
+            "schedule": _schedule(now),
+            "environment": {"name": self.environment, "approval": self.approval},
+            "previousBundle": {"version": self.previous_version} if self.previous_version else {},
+        }
+
+    def absence(self, path: str) -> str:
+        """Return why the attribute at `path` has no value."""
+        if path == SOAK and not self.soak.is_known:
+            return self.soak.unknown
+        if path.startswith(ATTESTED) and self.attestation.scope is None:
+            return f"{path} is not set: {self.attestation.problem}"
+        if path == TAG_MOVED and isinstance(why := self._tag_moved(), str):
+            return why
+        if path == PREVIOUS:
+            return f"no other Bundle has been Verified in {self.environment}: {path} is not set"
+        return f"{path} is not set"
+
+    def _tag_moved(self) -> bool | str:
+        """Return whether a tag names another image than at the Bundle's start, or the reason why this is unknown."""
+        if not unpinned_images(self.bundle.spec.artifacts):
+            return False
+        status = self.bundle.status
+        if status.artifacts is None:
+            return "tags were not looked up when the Bundle started: that needs --allow-registries"
+        if any(each.moved_to is not None for each in status.artifacts):
+            return True
+        entry = status.environments.get(self.environment)
+        if entry is None or entry.tags_checked_at is None:
+            told = next((each.message for each in status.artifacts if each.message is not None), None)
+            if told is not None or not self.first:
+                return told or f"tags are looked up again when {self.environment} is about to start"
+        told = next((each.message or "not known" for each in status.artifacts if each.digest is None), None)
+        return told if told is not None else False
+
+
+def _schedule(now: datetime) -> dict[str, Any]:
+    return {"isWeekend": now.weekday() >= 5, "hour": now.hour, "dayOfWeek": DAYS[now.weekday()]}

@@ -1,0 +1,32 @@
+"""The requests of people, which commands and the web page make alike, with the rights of the person.
+
+requester   the person, and the error of a request that is refused
+intents     a promotion, another attempt
+holds       a pause, its end, and the holds that rollbacks leave
+rollbacks   a rollback
+merges      the merge of a pull request of a local repository
+"""
+
+from kardinal.promotion.requests.holds import end_hold, freeze, unfreeze
+from kardinal.promotion.requests.intents import ask, find_promoted, pipeline_of, stored_bundle
+from kardinal.promotion.requests.merges import open_pull_requests, refuse_merge
+from kardinal.promotion.requests.requester import RequestDenied, Requester, Unanswered
+from kardinal.promotion.requests.rollbacks import PlannedRollback, find_rollback, roll_back
+
+__all__ = [
+    "PlannedRollback",
+    "RequestDenied",
+    "Requester",
+    "Unanswered",
+    "ask",
+    "end_hold",
+    "find_promoted",
+    "find_rollback",
+    "freeze",
+    "open_pull_requests",
+    "pipeline_of",
+    "refuse_merge",
+    "roll_back",
+    "stored_bundle",
+    "unfreeze",
+]

@@ -1,0 +1,57 @@
+// Times in words: how long ago, in how long, and the absolute time with its zone.
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Return a duration with its largest unit: `20 s`, `41 min`, `3 h`, `8 d`. */
+export function roughly(milliseconds: number): string {
+  const length = Math.max(0, milliseconds);
+  if (length < MINUTE) return `${Math.floor(length / SECOND)} s`;
+  if (length < HOUR) return `${Math.floor(length / MINUTE)} min`;
+  if (length < 2 * DAY) return `${Math.floor(length / HOUR)} h`;
+  return `${Math.floor(length / DAY)} d`;
+}
+
+/** Return a duration with its two largest units: `2 d 13 h`, `4 min 12 s`. */
+export function exactly(milliseconds: number): string {
+  const length = Math.max(0, milliseconds);
+  const units: [number, string][] = [[DAY, "d"], [HOUR, "h"], [MINUTE, "min"], [SECOND, "s"]];
+  const first = units.findIndex(([unit]) => length >= unit);
+  if (first < 0) return "0 s";
+  const parts: string[] = [];
+  let rest = length;
+  for (const [unit, name] of units.slice(first, first + 2)) {
+    const count = Math.floor(rest / unit);
+    rest -= count * unit;
+    if (count) parts.push(`${count} ${name}`);
+  }
+  return parts.join(" ");
+}
+
+/** Return the clock time of a moment, with the weekday or date if it is not today: `14:05`, `Mon 09:00 CET`. */
+export function clock(at: number, now: number): string {
+  const date = new Date(at);
+  const today = new Date(now).toDateString() === date.toDateString();
+  if (today) return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const near = Math.abs(at - now) < 6 * DAY;
+  const day: Intl.DateTimeFormatOptions = near ? { weekday: "short" } : { day: "numeric", month: "short" };
+  return date
+    .toLocaleString("en-GB", { ...day, hour: "2-digit", minute: "2-digit", timeZoneName: "short" })
+    .replace(",", "");
+}
+
+/** Return the absolute time with its zone: `Tue, 24 Nov 2026, 14:05:12 CET`. */
+export function absolute(at: number): string {
+  return new Date(at).toLocaleString("en-GB", {
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    timeZoneName: "short",
+  });
+}

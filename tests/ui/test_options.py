@@ -1,0 +1,124 @@
+"""The page in the program of the controller: its options, its port and its certificate."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import timedelta
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from kardinal.runtime.errors import RuntimeFailure
+from kardinal_controller.ui.certificate import CertificateFiles
+from kardinal_controller.ui.options import UiOptions
+from tests.support.objects import pipeline
+from tests.support.programs import start_controller
+from tests.support.world import World
+from tests.ui.served import start_page
+from tests.ui.test_access_proxy import Authority
+from tests.ui.viewers import token_of
+
+CERTIFICATE = Path("tls.crt")
+KEY = Path("tls.key")
+
+
+@pytest.mark.parametrize(
+    ("options", "needed"),
+    [
+        ({"auth": "token", "listen_address": ":8082"}, "--ui-behind-tls"),
+        ({"auth": "token", "listen_address": "0.0.0.0:8082"}, "--ui-tls-cert-file"),
+        ({"auth": "proxy", "listen_address": "127.0.0.1:8082"}, "--ui-proxy-client-ca"),
+        ({"auth": "proxy", "listen_address": ":8082", "behind_tls": True}, "--ui-proxy-client-ca"),
+        ({"auth": "token", "proxy_client_ca": CERTIFICATE}, "--ui-auth=proxy"),
+        ({"tls_certificate": CERTIFICATE}, "--ui-tls-key-file"),
+    ],
+)
+def test_page_that_would_be_served_unsafely_is_refused(options: dict[str, Any], needed: str) -> None:
+    with pytest.raises(RuntimeFailure, match=needed):
+        UiOptions(**options).check()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"listen_address": ":8082"},
+        {"auth": "token"},
+        {"auth": "token", "listen_address": "127.0.0.1:8082"},
+        {"auth": "token", "listen_address": "[::1]:8082"},
+        {"auth": "token", "listen_address": ":8082", "behind_tls": True},
+        {"auth": "token", "listen_address": ":8082", "tls_certificate": CERTIFICATE, "tls_key": KEY},
+    ],
+)
+def test_other_options_are_accepted(options: dict[str, Any]) -> None:
+    UiOptions(**options).check()
+
+
+async def test_page_has_a_port_of_its_own(world: World, session: aiohttp.ClientSession) -> None:
+    controller = await start_controller(
+        world, standalone=False, ui=UiOptions(auth="token", listen_address="127.0.0.1:0")
+    )
+    api = f"{controller.page_url}/api/ui/v1"
+    async with session.get(f"{api}/viewer") as answer:
+        assert answer.status == HTTPStatus.UNAUTHORIZED
+    async with session.post(f"{api}/session", json={"token": await token_of(world, "viewer")}) as answer:
+        assert answer.status == HTTPStatus.OK
+        cookies = {name: morsel.value for name, morsel in answer.cookies.items() if morsel.value}
+    async with session.get(f"{api}/viewer", cookies=cookies) as answer:
+        assert (await answer.json())["user"].endswith(":viewer")
+    # Without a right to list anything, the overview is empty.
+    await world.apply(pipeline("https://git.example.com/acme/gitops.git", provider="git"))
+    async with session.get(f"{api}/pipelines", cookies=cookies) as answer:
+        assert await answer.json() == {"items": []}
+    for path in ("/metrics", "/healthz", "/api/v1/bundles", "/webhook/scm"):
+        async with session.get(f"{controller.page_url}{path}") as answer:
+            assert answer.status == HTTPStatus.NOT_FOUND, path
+    for url in (controller.api_url, controller.metrics_url, controller.probe_url):
+        for path in ("/ui/", "/api/ui/v1/viewer"):
+            async with session.get(f"{url}{path}") as answer:
+                assert answer.status == HTTPStatus.NOT_FOUND, url
+
+
+async def test_page_is_off_until_it_is_said_how_viewers_are_known(world: World) -> None:
+    controller = await start_controller(world, standalone=False, ui=UiOptions(listen_address="127.0.0.1:0"))
+
+    assert controller.page_url == ""
+
+
+@pytest.mark.virtual_time("half a minute until the files are looked at again")
+async def test_certificate_is_read_again_when_it_changes(world: World, tmp_path: Path) -> None:
+    first = Authority.make(tmp_path / "first", "first")
+    second = Authority.make(tmp_path / "second", "second")
+    used = tmp_path / "tls.pem"
+    used.write_bytes(first.issue("page").read_bytes())
+    page = await start_page(world, certificate=CertificateFiles(used, used))
+    assert page.page.url.startswith("https://")
+    assert await _status(page.page.url, first) == HTTPStatus.OK
+
+    # A pair that does not fit is not used.
+    used.write_bytes(second.file.read_bytes())
+    await world.live(timedelta(seconds=31))
+    assert await _status(page.page.url, first) == HTTPStatus.OK
+
+    used.write_bytes(second.issue("page").read_bytes())
+    await world.live(timedelta(seconds=31))
+    assert await _status(page.page.url, second) == HTTPStatus.OK
+    with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        await _status(page.page.url, first)
+
+
+async def test_certificate_that_cannot_be_read_ends_the_start(world: World, tmp_path: Path) -> None:
+    missing = tmp_path / "none.pem"
+
+    with pytest.raises(RuntimeFailure, match="--ui-tls-cert-file"):
+        await start_page(world, certificate=CertificateFiles(missing, missing))
+
+
+async def _status(url: str, authority: Authority) -> int:
+    context = ssl.create_default_context(cafile=str(authority.file))
+    async with aiohttp.ClientSession() as session, session.get(f"{url}/ui/", ssl=context) as answer:
+        assert "max-age" in answer.headers["Strict-Transport-Security"]
+        return answer.status
