@@ -24,21 +24,21 @@ from kardinal_controller.metrics import ControlPlaneMetrics
 
 __all__ = ["ReleaseReconciler"]
 
-PATIENCE = timedelta(minutes=11)
+RELEASED_AFTER = timedelta(minutes=11)
 """The time that an agent has: its own ten minutes for the host, and one minute to write."""
 
 log = structlog.get_logger(__name__)
 
 
 class ReleaseReconciler:
-    """Removes the finalizer of PromotionSteps that were deleted more than `PATIENCE` ago."""
+    """Removes the finalizer of PromotionSteps that were deleted more than `RELEASED_AFTER` ago."""
 
     def __init__(self, steps: Informer, client: Client, *, clock: Clock, metrics: ControlPlaneMetrics) -> None:
         self._steps = steps
         self._client = client
         self._metrics = metrics
         self.memory = KeyMemory(steps)
-        self._patience = Patience(PATIENCE, clock=clock, memory=self.memory)
+        self._patience = Patience(RELEASED_AFTER, clock=clock, memory=self.memory)
 
     def sources(self) -> Sequence[Source]:
         return [Watch(self._steps, when=metadata_changed("deletionTimestamp", "finalizers"))]

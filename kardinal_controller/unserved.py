@@ -23,7 +23,7 @@ from kardinal.runtime.predicates import generation_changed, metadata_changed, st
 
 __all__ = ["UnservedReconciler"]
 
-PATIENCE = timedelta(minutes=1)
+UNSERVED_AFTER = timedelta(minutes=1)
 """The time for an agent to take a PromotionStep, from when this process has first seen it."""
 
 _READY = "RepositoryReady-"
@@ -42,7 +42,7 @@ class UnservedReconciler:
         self._recorder = recorder
         self._clock = clock
         self.memory = KeyMemory(steps)
-        self._patience = Patience(PATIENCE, clock=clock, memory=self.memory)
+        self._patience = Patience(UNSERVED_AFTER, clock=clock, memory=self.memory)
 
     def sources(self) -> Sequence[Source]:
         changes = generation_changed | metadata_changed("deletionTimestamp") | status_changed("state")

@@ -16,7 +16,7 @@ from kardinal.objects.errors import KardinalError
 
 __all__ = ["Held", "Holding", "NoRoom"]
 
-PATIENCE = 10.0
+ROOM_WITHIN = 10.0
 """The most seconds that an answer waits for room."""
 
 
@@ -63,7 +63,7 @@ class Held:
 class Holding:
     """The memory of one program for bytes of others: `share` bytes for each namespace, `total` for all of them."""
 
-    def __init__(self, *, share: int, total: int, patience: float = PATIENCE) -> None:
+    def __init__(self, *, share: int, total: int, patience: float = ROOM_WITHIN) -> None:
         self._share = share
         self._total = total
         self._patience = patience
@@ -76,7 +76,7 @@ class Holding:
         return self._held.total()
 
     async def take(self, owner: str, size: int) -> Held:
-        """Reserve `size` bytes for a namespace; waits for them, and raises `NoRoom` after `PATIENCE`."""
+        """Reserve `size` bytes for a namespace; waits for them, and raises `NoRoom` after `ROOM_WITHIN`."""
         size = min(size, self._share)
         waiting = _Waiting(owner, size, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)

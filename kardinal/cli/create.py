@@ -127,7 +127,7 @@ async def bundle(
 
 
 async def _plan(session: Session, pipeline: Pipeline, manifest: JsonObject, output: str) -> None:
-    from kardinal.cli.plans import planned, print_plan, uncreated  # noqa: PLC0415 - a second, for this option alone
+    from kardinal.cli.bundle_plan import planned, print_plan, uncreated  # noqa: PLC0415 - a second, for this option alone
 
     bundle = uncreated(manifest)
     results = await planned(session, pipeline, bundle)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from kardinal.cli.bundle_plan import planned, print_plan, uncreated
 from kardinal.cli.create import read_image
-from kardinal.cli.plans import planned, print_plan, uncreated
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.promotion.api import Bundle, Pipeline
 from kardinal.promotion.api.bundle import Artifacts

@@ -25,7 +25,7 @@ from kardinal.processes.threads import off_loop
 
 __all__ = ["LockFile", "locked"]
 
-_PATIENCE = 2.0
+_LOCKED_WITHIN = 2.0
 """The time in seconds to wait for a lock. It is held for milliseconds, and Git itself waits up to one second."""
 
 _PAUSE = 0.002
@@ -69,7 +69,7 @@ def locked(path: str) -> Iterator[LockFile]:
 @off_loop
 def _acquire(path: str) -> tuple[int, str]:
     # The other process lives in real time.
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _LOCKED_WITHIN
     directory, name = os.path.split(path)
     while True:
         try:

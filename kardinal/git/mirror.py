@@ -51,7 +51,7 @@ from kardinal.git.refs import RefStore
 from kardinal.git.runner import GitRunner
 from kardinal.git.shares import Lane
 from kardinal.git.transfers import TransferLimits, Transfers
-from kardinal.processes.memory import MemoryPool
+from kardinal.processes.memory_shares import MemoryPool
 from kardinal.processes.threads import off_loop
 from kardinal.tree.repository_url import RepositoryURL
 

@@ -23,7 +23,7 @@ from kardinal.git.repository import Repository
 from kardinal.git.runner import GitRunner
 from kardinal.git.transfers import TransferLimits
 from kardinal.git.values import Observer
-from kardinal.processes.memory import AVAILABLE, MemoryPool, children_memory
+from kardinal.processes.memory_shares import AVAILABLE, MemoryPool, children_memory
 from kardinal.tree.repository_url import RepositoryURL
 
 __all__ = ["Repositories"]

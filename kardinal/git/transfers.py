@@ -18,7 +18,7 @@ from kardinal.bounded import ForeignBytes, mebibytes
 from kardinal.git.errors import CacheFull, MemoryExceeded, TransferStopped
 from kardinal.processes.children import BLOCK, ChildLimits, Children, Ended
 from kardinal.processes.errors import ChildDeadlineExceeded, ChildStopped, ShareExceeded
-from kardinal.processes.memory import MemoryPool
+from kardinal.processes.memory_shares import MemoryPool
 
 __all__ = ["PUSH_ENDS_WITHIN", "TransferLimits", "TransferReader", "Transfers"]
 

@@ -7,7 +7,7 @@ failed, a gate closed), its object is no candidate: nothing is deleted before it
 Objects are deleted in waves: the objects of the last layer of the Graph first, and the next layer when those have
 disappeared from the API server. The layers are known without evaluating an expression, from the Graph or else from an
 annotation, because a Graph whose data is gone must still be deletable. An object that a finalizer keeps for longer than
-`PATIENCE` is no longer waited for, since every user who may write the object may add a finalizer.
+`DELETED_WITHIN` is no longer waited for, since every user who may write the object may add a finalizer.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from kardinal.graph.identity import APPLY_ORDER, GraphIdentity, ObjectKey, node_
 from kardinal.graph.walk_types import Prune
 from kardinal.objects import JsonObject
 
-__all__ = ["PATIENCE", "next_wave", "patience_ends", "teardown_wave"]
+__all__ = ["DELETED_WITHIN", "next_wave", "patience_ends", "teardown_wave"]
 
-PATIENCE = timedelta(minutes=10)
+DELETED_WITHIN = timedelta(minutes=10)
 """The longest wait for a deleted object to disappear before the objects of the next layer are deleted anyway."""
 
 _LAST = -1
@@ -62,11 +62,13 @@ def teardown_wave(owned: Iterable[tuple[ObjectKey, JsonObject]], *, now: datetim
 
 def patience_ends(prunes: Iterable[Prune]) -> datetime | None:
     """Return when the wait for the first of these objects ends; None when none of them is being deleted."""
-    return min((began + PATIENCE for prune in prunes if (began := _deleted_at(prune.object)) is not None), default=None)
+    return min(
+        (began + DELETED_WITHIN for prune in prunes if (began := _deleted_at(prune.object)) is not None), default=None
+    )
 
 
 def _wave(candidates: Iterable[tuple[int, ObjectKey, JsonObject]], now: datetime) -> tuple[Prune, ...]:
-    awaited = [each for each in candidates if (began := _deleted_at(each[2])) is None or now < began + PATIENCE]
+    awaited = [each for each in candidates if (began := _deleted_at(each[2])) is None or now < began + DELETED_WITHIN]
     last = max((layer for layer, _, _ in awaited), default=_LAST)
     return tuple(Prune(key, obj) for layer, key, obj in awaited if layer == last)
 

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kardinal.processes.errors import ChildDeadlineExceeded, ChildStopped
-from kardinal.processes.memory import LOOKED_AT_EVERY, MemoryPool
+from kardinal.processes.memory_shares import LOOKED_AT_EVERY, MemoryPool
 
 __all__ = ["BLOCK", "ChildLimits", "Children", "Ended"]
 

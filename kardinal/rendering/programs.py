@@ -30,7 +30,7 @@ from kardinal.objects.text import cut
 from kardinal.processes.children import ChildLimits, Children, Ended
 from kardinal.processes.errors import ChildDeadlineExceeded, ChildStopped, ShareExceeded
 from kardinal.processes.isolation import Walls, confine, find_walls
-from kardinal.processes.memory import AVAILABLE, MemoryPool, children_memory
+from kardinal.processes.memory_shares import AVAILABLE, MemoryPool, children_memory
 from kardinal.processes.threads import off_loop
 from kardinal.rendering.renderer import RenderingUnavailable
 from kardinal.tree.edit import EditError, Tree

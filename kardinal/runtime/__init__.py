@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from kardinal.runtime.dynamic import DynamicInformers, Handle
     from kardinal.runtime.errors import GraceExceeded, RuntimeFailure, SyncTimeout, TerminalError, UndeclaredInformer
     from kardinal.runtime.informer import ChangeKind, Event, Informer, Outage
+    from kardinal.runtime.key_memory import KeyMemory
     from kardinal.runtime.labels import BoundedLabels
     from kardinal.runtime.manager import Manager, Runnable
-    from kardinal.runtime.memory import KeyMemory
     from kardinal.runtime.recorder import EventRecorder, ResourceRef
     from kardinal.runtime.retry import Backoff
     from kardinal.runtime.sources import Channel, Mapper, Source, Watch, to_owner, to_self
@@ -71,7 +71,7 @@ _MODULES = {
     "informer": "ChangeKind Event Informer Outage",
     "labels": "BoundedLabels",
     "manager": "Manager Runnable",
-    "memory": "KeyMemory",
+    "key_memory": "KeyMemory",
     "recorder": "EventRecorder ResourceRef",
     "retry": "Backoff",
     "sources": "Channel Mapper Source Watch to_owner to_self",

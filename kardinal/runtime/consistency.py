@@ -25,7 +25,7 @@ from kardinal.runtime.informer import Informer
 
 __all__ = ["Consistency"]
 
-PATIENCE = 5.0
+OWN_WRITES_WITHIN = 5.0
 
 log = structlog.get_logger(__name__)
 
@@ -56,7 +56,7 @@ class Consistency:
         informers: Callable[[], Sequence[Informer]],
         *,
         waited: Callable[[str], None],
-        patience: float = PATIENCE,
+        patience: float = OWN_WRITES_WITHIN,
     ) -> None:
         self._informers = informers
         self._waited = waited

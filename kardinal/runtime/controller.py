@@ -26,8 +26,8 @@ from kardinal.kube import Backoff, Conflict, recorded_writes
 from kardinal.objects import Key
 from kardinal.runtime.consistency import Consistency
 from kardinal.runtime.errors import TerminalError
+from kardinal.runtime.key_memory import KeyMemory
 from kardinal.runtime.logging import describe
-from kardinal.runtime.memory import KeyMemory
 from kardinal.runtime.metrics import ControllerMetrics
 from kardinal.runtime.queue import PriorityQueue, WorkItem
 from kardinal.runtime.retry import Failures

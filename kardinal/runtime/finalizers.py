@@ -11,7 +11,7 @@ from datetime import timedelta
 from kardinal.clock import Clock
 from kardinal.kube import Client, NotFound
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
-from kardinal.runtime.memory import KeyMemory
+from kardinal.runtime.key_memory import KeyMemory
 from kardinal.runtime.timers import remaining
 
 __all__ = ["Patience", "add_finalizer", "has_finalizer", "is_being_deleted", "remove_finalizer"]

@@ -32,8 +32,8 @@ from kardinal.runtime.dynamic import DynamicInformers
 from kardinal.runtime.errors import GraceExceeded, SyncTimeout, UndeclaredInformer
 from kardinal.runtime.http import Check, ProbeServer
 from kardinal.runtime.informer import Informer
+from kardinal.runtime.key_memory import KeyMemory
 from kardinal.runtime.logging import describe
-from kardinal.runtime.memory import KeyMemory
 from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.queue import PriorityQueue
 from kardinal.runtime.recorder import EventRecorder

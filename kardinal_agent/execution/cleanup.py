@@ -5,7 +5,7 @@ programs write: it has the branch and the UID of the Bundle. A PromotionStep wit
 host, whatever its spec contains.
 
 A pull request that is open when another attempt begins is kept with its approvals, and the attempt continues with it. A
-host that refuses a withdrawal delays the deletion by `PATIENCE` at most.
+host that refuses a withdrawal delays the deletion by `WITHDRAWN_WITHIN` at most.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from kardinal_agent.remotes import Queued, Remote, Remotes
 from kardinal_agent.steps.pull_requests import OUTCOME
 from kardinal_agent.steps.withdrawal import close_proposal, find_proposal, is_of_others, remove_branch
 
-__all__ = ["PATIENCE", "Cleanup"]
+__all__ = ["WITHDRAWN_WITHIN", "Cleanup"]
 
-PATIENCE = timedelta(minutes=10)
+WITHDRAWN_WITHIN = timedelta(minutes=10)
 """The longest time for which a host may delay a deletion."""
 
 ATTEMPT_DEADLINE = 90.0
@@ -73,7 +73,7 @@ class Cleanup:
         self._metrics = metrics
         self._backoff = backoff
         self._failures: dict[Key, int] = memory.map()
-        self._patience = Patience(PATIENCE, clock=clock, memory=memory)
+        self._patience = Patience(WITHDRAWN_WITHIN, clock=clock, memory=memory)
 
     async def run(self, raw: JsonObject) -> Result:
         """Withdraw the proposal of a promotion that is being deleted or has ended."""

@@ -17,7 +17,7 @@ from kardinal.objects import GRAPH, JsonObject, controller_of, labels_of
 from kardinal.promotion.api import PolicyGate, names
 from kardinal.promotion.api.evidence import GateResult
 from kardinal.promotion.policy.freshness import unexpired
-from kardinal.promotion.policy.holds import is_hold, why_held
+from kardinal.promotion.policy.hold_gate import is_hold, why_held
 from kardinal.promotion.policy.matching import is_freeze, is_template
 from kardinal.runtime import Informer
 from kardinal_agent.execution.ownership import OwnedStep, RequiredGate

@@ -32,7 +32,7 @@ __all__ = ["NOT_OWNED", "OwnedStep", "Ownership", "RequiredGate", "StepRefusals"
 NOT_OWNED = "NotOwned"
 """The condition of a PromotionStep that is not executed."""
 
-_PATIENCE = timedelta(seconds=2)
+_OWNER_SEEN_WITHIN = timedelta(seconds=2)
 """The time after which an untraceable step gets its condition; before it, a cache may only be late."""
 
 
@@ -108,7 +108,7 @@ class StepRefusals:
     async def refuse(self, raw: JsonObject, why: str) -> Result:
         """Write the condition, or wait until it is due."""
         since = self._since.setdefault(key_of(raw), self._clock.monotonic())
-        if left := remaining(_PATIENCE.total_seconds() - (self._clock.monotonic() - since)):
+        if left := remaining(_OWNER_SEEN_WITHIN.total_seconds() - (self._clock.monotonic() - since)):
             return Result(requeue_after=left)
         status: JsonObject = raw.get("status") or {}
         message = f"not executed: {why}"

@@ -25,7 +25,7 @@ from kardinal_agent.steps.proof import Proof
 
 __all__ = ["HealthCheck"]
 
-_PATIENCE = timedelta(seconds=30)
+_MISSING_AFTER = timedelta(seconds=30)
 """The time for which a named object may be missing before that is reported."""
 _NOT_FAILING = {"failing_since": None, "reason": None, "failed_attempt": None}
 """The fields of `status.health` without a failure."""
@@ -117,8 +117,8 @@ def _health(context: StepContext, **fields: Any) -> StatusFields:
 def _missing(finding: CheckResult, context: StepContext) -> tuple[StatusFields, datetime | None]:
     """Return the change of the condition ProofMissing, and the time at which a missing object is reported.
 
-    The commit itself may create the named object, so it is reported as missing only after `_PATIENCE`. The time of the
-    first check is noted in the status, so that a restart does not report it twice.
+    The commit itself may create the named object, so it is reported as missing only after `_MISSING_AFTER`. The time of
+    the first check is noted in the status, so that a restart does not report it twice.
     """
     conditions = context.status.conditions
     noted = context.status.condition(PROOF_MISSING)
@@ -127,7 +127,7 @@ def _missing(finding: CheckResult, context: StepContext) -> tuple[StatusFields, 
             return {}, None
         return {"conditions": tuple(each for each in conditions if each.type != PROOF_MISSING)}, None
     since = noted.last_transition_time if noted is not None else context.now
-    certain = (noted is not None and noted.status == "True") or context.now >= since + _PATIENCE
+    certain = (noted is not None and noted.status == "True") or context.now >= since + _MISSING_AFTER
     conditions = set_condition(
         conditions,
         PROOF_MISSING,
@@ -136,7 +136,7 @@ def _missing(finding: CheckResult, context: StepContext) -> tuple[StatusFields, 
         message=finding.verdict.message,
         now=context.now,
     )
-    return {"conditions": conditions}, None if certain else since + _PATIENCE
+    return {"conditions": conditions}, None if certain else since + _MISSING_AFTER
 
 
 def _reported(finding: CheckResult) -> StatusFields:

@@ -19,7 +19,7 @@ from kardinal.promotion.api.bundle import BundleStatus, EnvironmentStatus
 from kardinal.promotion.api.names import ANNOTATION_PIN, freeze_name, hold_name
 from kardinal.promotion.api.resolved import unpinned_images
 from kardinal.promotion.api.stored import StoredModels
-from kardinal.promotion.policy.holds import is_hold
+from kardinal.promotion.policy.hold_gate import is_hold
 from kardinal.promotion.policy.matching import is_freeze
 from kardinal.promotion.translation.drift import NO_DRIFT, Drift, drift_of
 from kardinal.promotion.translation.errors import PromotionError

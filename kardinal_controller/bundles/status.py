@@ -21,12 +21,12 @@ from kardinal_controller.bundles.observe import Facts
 from kardinal_controller.bundles.requests import RequestAnswers
 from kardinal_controller.bundles.rules import Projection
 
-__all__ = ["MERGED_OUT_OF_BAND", "PATIENCE", "recorded", "status_of", "write_at"]
+__all__ = ["MERGED_OUT_OF_BAND", "WRITTEN_WITHIN", "recorded", "status_of", "write_at"]
 
 MERGED_OUT_OF_BAND = "MergedOutOfBand"
 """The condition of a Bundle whose pull request was merged while a gate was closed; it is never removed."""
 
-PATIENCE = 1.0
+WRITTEN_WITHIN = 1.0
 """The most seconds that progress inside a phase waits to be written, so that quick steps are written together."""
 
 
@@ -65,7 +65,7 @@ def write_at(projection: Projection, decision: Decision, status: BundleStatus) -
         return None
     contended = any(other.is_under_way or other.pending for other in facts.siblings)
     at_once = isinstance(decision.action, Delete) or _essence(facts.stored, contended) != _essence(status, contended)
-    until = facts.monotonic + PATIENCE if facts.write_by is None else facts.write_by
+    until = facts.monotonic + WRITTEN_WITHIN if facts.write_by is None else facts.write_by
     return facts.monotonic if at_once or not remaining(until - facts.monotonic) else until
 
 

@@ -36,7 +36,7 @@ LARGE_IN_ALL = 16 * BODY_LIMIT
 """The most bytes of large bodies that all owners together hold at the same time."""
 WORKED_ON = 2
 """The most large bodies that are processed at the same time."""
-PATIENCE = 2.0
+BODY_WITHIN = 2.0
 """The time in seconds that an authenticated client has for its body while others wait for room."""
 STRANGERS = ""
 """The owner of bodies from clients whose token is not checked yet."""
@@ -58,7 +58,7 @@ class _Arriving:
 
     @property
     def patience(self) -> float:
-        return 0.0 if self.owner == STRANGERS else PATIENCE
+        return 0.0 if self.owner == STRANGERS else BODY_WITHIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from kardinal.promotion.kinds import PIPELINE
 from kardinal.promotion.policy.binding import Place, places_of
 from kardinal.promotion.policy.changes import ChangeQuestions, binding_gates
 from kardinal.promotion.policy.freshness import recheck_interval
-from kardinal.promotion.policy.holds import is_hold, why_held
+from kardinal.promotion.policy.hold_gate import is_hold, why_held
 from kardinal.promotion.policy.matching import GateTemplate, collect, is_freeze, is_instance
 from kardinal.runtime import Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import changed, deleted, either, metadata_changed

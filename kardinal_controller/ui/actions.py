@@ -264,7 +264,7 @@ async def _asked(requester: Requester, bundle: str, action: str, environment: st
 async def _plan(requester: Requester, wanted: ActionRequest, bundle: str) -> list[PlannedChange]:
     """Return the plan that `kardinal plan` prints, computed on this machine with the viewer's own git."""
     # Imported here: a controller in a cluster plans nothing.
-    from kardinal.cli.plans import planned  # noqa: PLC0415
+    from kardinal.cli.bundle_plan import planned  # noqa: PLC0415
     from kardinal.cli.session import Session  # noqa: PLC0415
 
     session = Session(requester.client, requester.namespace, chosen=True)

@@ -10,7 +10,7 @@ from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.promotion.api import names
 from kardinal.promotion.kinds import POLICY_GATE
-from kardinal.promotion.policy.holds import hold_gate
+from kardinal.promotion.policy.hold_gate import hold_gate
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
 from tests.support.names import DEV, PROD, TEAM
 from tests.support.repository import APPLICATION, GitRepository

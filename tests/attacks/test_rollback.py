@@ -11,7 +11,7 @@ import pytest
 from kardinal.kube import Invalid
 from kardinal.objects import GRAPH, SECRET, JsonObject
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
-from kardinal.promotion.policy.holds import hold_gate
+from kardinal.promotion.policy.hold_gate import hold_gate
 from kardinal_controller.program import ControlPlane
 from tests.bundles.reading import REPOSITORY, condition, patch, phase
 from tests.bundles.rollbacks import identity, rollback

@@ -21,7 +21,7 @@ from kardinal_controller.bundles.decisions import Action, Create, Delete, Extend
 from kardinal_controller.bundles.observe import Facts, RunEffects
 from kardinal_controller.bundles.progress import environments
 from kardinal_controller.bundles.rules import Projection
-from kardinal_controller.bundles.status import PATIENCE
+from kardinal_controller.bundles.status import WRITTEN_WITHIN
 from tests.bundles.facts import (
     MONOTONIC,
     NOW,
@@ -353,7 +353,7 @@ def test_a_label_that_names_another_pipeline_is_a_warning() -> None:
 
 def test_progress_inside_a_phase_waits_a_moment_and_no_longer() -> None:
     further = replace(HALF_WAY, steps=steps(dev="Verified", prod="HealthChecking"))
-    assert carried_out(further) == Wait(until=MONOTONIC + PATIENCE)
+    assert carried_out(further) == Wait(until=MONOTONIC + WRITTEN_WITHIN)
     assert carried_out(replace(further, write_by=MONOTONIC + 0.25)) == Wait(until=MONOTONIC + 0.25)
     for due in (MONOTONIC, MONOTONIC - 5, MONOTONIC + 1e-9):
         assert states(status_of(replace(further, write_by=due))) == {"dev": "Verified", "prod": "HealthChecking"}

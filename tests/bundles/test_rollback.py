@@ -10,7 +10,7 @@ import pytest
 from kardinal.objects import GRAPH, JsonObject
 from kardinal.promotion.api.bundle import BundleIdentity
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
-from kardinal.promotion.policy.holds import hold_gate
+from kardinal.promotion.policy.hold_gate import hold_gate
 from kardinal.promotion.translation.rollback import past_of, soak_of_restored
 from kardinal_controller.program import ControlPlane
 from tests.bundles.in_memory import BundleController

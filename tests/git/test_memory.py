@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kardinal.git import Repository
-from kardinal.processes.memory import available_memory, children_memory
+from kardinal.processes.memory_shares import available_memory, children_memory
 from kardinal.rendering.programs import ProgramRenderer, RendererOptions, renderer_memory
 from kardinal.tree.edit import EditError
 from tests.git.conftest import Git, until

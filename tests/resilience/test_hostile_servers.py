@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.processes.memory import children_memory
+from kardinal.processes.memory_shares import children_memory
 from tests.support.hostile.beside import running
 from tests.support.hostile.measuring import measured
 from tests.support.hostile.places import PLACES, Place

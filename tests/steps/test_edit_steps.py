@@ -12,7 +12,7 @@ from kardinal.git.objects import TreeEntry
 from kardinal.promotion.api import Bundle
 from kardinal.promotion.steps.effect import NoEffect, Notes
 from kardinal.tree.edit import EditError, Tree
-from tests.steps.trees import Files, promoted_bundle
+from tests.support.trees import Files, promoted_bundle
 
 APP = "ghcr.io/acme/app"
 VALUES = f"image:\n  repository: {APP}\n  tag: '1.0' # x\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kardinal.tree.edit import EditError
-from tests.steps.trees import Files, promoted_bundle
+from tests.support.trees import Files, promoted_bundle
 
 APP = "ghcr.io/acme/app"
 DIGEST = "sha256:" + "ab" * 32

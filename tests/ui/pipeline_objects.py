@@ -10,7 +10,7 @@ from typing import Any
 from kardinal.objects import JsonObject
 from kardinal.promotion.api import Bundle, Pipeline, PolicyGate, PromotionStep
 from kardinal.promotion.api.names import LABEL_TYPE, TYPE_FREEZE, freeze_name
-from kardinal.promotion.policy.holds import hold_gate
+from kardinal.promotion.policy.hold_gate import hold_gate
 from kardinal.promotion.views.bundles import newest_first
 from kardinal.promotion.views.reading import PipelineObjects
 from tests.translation import values

@@ -13,7 +13,7 @@ from kardinal.kube import Client
 from kardinal.promotion.api import Bundle, Pipeline
 from kardinal.promotion.api.names import hold_name
 from kardinal.promotion.kinds import POLICY_GATE
-from kardinal.promotion.policy.holds import hold_gate
+from kardinal.promotion.policy.hold_gate import hold_gate
 from kardinal.promotion.views.api_reader import ApiReader
 from kardinal.promotion.views.bundles import bundle_lines
 from kardinal.promotion.views.coverage import read_coverage

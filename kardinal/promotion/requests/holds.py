@@ -18,7 +18,7 @@ from kardinal.promotion.api.names import (
     label_value,
 )
 from kardinal.promotion.kinds import POLICY_GATE
-from kardinal.promotion.policy.holds import is_hold
+from kardinal.promotion.policy.hold_gate import is_hold
 from kardinal.promotion.requests.requester import RequestDenied, Requester
 
 __all__ = ["end_hold", "find_hold", "freeze", "put_hold", "unfreeze"]

@@ -19,7 +19,7 @@ __all__ = ["ask", "find_promoted", "pipeline_of", "refuse_held", "stored_bundle"
 
 _WRITES = 5
 """The maximum number of attempts to write the request while other clients change the Bundle."""
-_PATIENCE = 10.0
+_ANSWERED_WITHIN = 10.0
 """The time in seconds to wait for the controller's answer."""
 _INTERVAL = 0.1
 
@@ -77,7 +77,7 @@ async def ask(requester: Requester, bundle: str, action: Literal["promote", "ret
     await _append(requester, bundle, wanted | ({"environment": environment} if environment else {}))
     answer = await _answer(requester, bundle, identifier)
     if answer is None:
-        message = f"No controller has answered within {_PATIENCE:.0f} s: is one running?"
+        message = f"No controller has answered within {_ANSWERED_WITHIN:.0f} s: is one running?"
         remedy = (
             f"The request stays: kubectl get bundle {bundle} -o yaml. On this machine: kardinal local up --simulate"
         )
@@ -117,7 +117,7 @@ async def _append(requester: Requester, bundle: str, request: JsonObject) -> Non
 
 async def _answer(requester: Requester, bundle: str, identifier: str) -> JsonObject | None:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_ANSWERED_WITHIN):
             while True:
                 stored = await requester.client.get(BUNDLE, bundle, requester.namespace)
                 answers: list[JsonObject] = (stored.get("status") or {}).get("requests") or []

@@ -12,7 +12,7 @@ from kardinal.promotion.api import Bundle, Pipeline
 from kardinal.promotion.api.image import stored_title
 from kardinal.promotion.api.names import LABEL_PIPELINE, bundle_name, label_value
 from kardinal.promotion.kinds import BUNDLE
-from kardinal.promotion.policy.holds import hold_gate
+from kardinal.promotion.policy.hold_gate import hold_gate
 from kardinal.promotion.requests.holds import find_hold, put_hold
 from kardinal.promotion.requests.requester import RequestDenied, Requester
 from kardinal.promotion.translation.rollback import Landing, new_rollback, past_of, verified_at

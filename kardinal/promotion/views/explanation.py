@@ -16,7 +16,7 @@ from kardinal.objects.conditions import find_condition
 from kardinal.promotion.api import Bundle, PromotionStep
 from kardinal.promotion.api.image import bundle_versions
 from kardinal.promotion.api.promotion_step import ENDED_STATES
-from kardinal.promotion.policy.holds import why_held
+from kardinal.promotion.policy.hold_gate import why_held
 from kardinal.promotion.views.environments import EnvironmentState, promotion_states
 from kardinal.promotion.views.gates import GateLine
 from kardinal.promotion.views.missing import no_bundle, unknown_environment

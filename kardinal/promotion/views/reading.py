@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kardinal.objects import JsonObject, labels_of
 from kardinal.promotion.api import Bundle, Pipeline, PolicyGate, PromotionStep
 from kardinal.promotion.api.names import freeze_name, hold_name
-from kardinal.promotion.policy.holds import is_hold
+from kardinal.promotion.policy.hold_gate import is_hold
 from kardinal.promotion.policy.matching import is_freeze
 from kardinal.promotion.views.bundles import chosen_bundle, newest_first
 from kardinal.promotion.views.missing import no_bundle

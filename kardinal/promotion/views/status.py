@@ -39,9 +39,9 @@ _NOTED: Final = {"Outdated": "", "MergedOutOfBand": "MergedOutOfBand: "}
 class HoldReason:
     """A reason why promotions make no effect: a freeze, a hold of a rollback, or the condition Held of a PromotionStep.
 
-    Note the difference: in `kardinal.promotion.policy.holds`, a hold is only the PolicyGate that a rollback leaves; it
-    has the `kind` `hold` here. That of the condition is `gate`, or `problem` where a person has to put something right.
-    `environment` is empty for a freeze, which holds all environments. `command` ends or explains the hold, and
+    Note the difference: in `kardinal.promotion.policy.hold_gate`, a hold is only the PolicyGate that a rollback leaves;
+    it has the `kind` `hold` here. That of the condition is `gate`, or `problem` where a person has to put something
+    right. `environment` is empty for a freeze, which holds all environments. `command` ends or explains the hold, and
     `purpose` says which of these.
     """
 

@@ -16,7 +16,7 @@ from kardinal.kube import Client, PatchType
 from kardinal.objects import GRAPH, NAMESPACE, JsonObject
 from kardinal.promotion.api.names import ANNOTATION_WOKEN, hold_name, rollback_name, step_name
 from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
-from kardinal.promotion.policy.holds import hold_gate
+from kardinal.promotion.policy.hold_gate import hold_gate
 from kardinal.promotion.translation.rollback import new_rollback, past_of
 from tests.resilience.lives.hosts import Place
 from tests.resilience.lives.observed import Observed

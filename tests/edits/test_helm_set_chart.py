@@ -15,7 +15,7 @@ from kardinal.edits.helm.chart_versions import PromotedChart
 from kardinal.edits.yaml.document_walk import DocumentError
 from kardinal.promotion.api import Bundle
 from kardinal.tree.edit import EditError
-from tests.steps.trees import Files, promoted_bundle
+from tests.support.trees import Files, promoted_bundle
 
 REPOSITORY = "https://charts.example.com/stable"
 CHART = {"repository": REPOSITORY, "name": "web", "version": "1.1.0"}

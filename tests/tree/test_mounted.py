@@ -8,7 +8,7 @@ import pytest
 
 from kardinal.tree.edit import EditError
 from kardinal.tree.overlay import Mounted
-from tests.steps.trees import Files
+from tests.support.trees import Files
 
 
 def test_each_path_is_of_one_tree(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Compute and print the plan of one Bundle, for `kardinal plan` and `kardinal create bundle --dry-run`.
 
-Note the difference: `planning` computes the plan of one environment, this module the plan of all of them.
+Note the difference: `environment_plan` computes the plan of one environment, this module the plan of all of them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 import click
 
 from kardinal.cli.checkout import caller_repositories
+from kardinal.cli.environment_plan import Planned, Planner, own_address
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value, say, styled
-from kardinal.cli.planning import Planned, Planner, own_address
 from kardinal.cli.session import Session
 from kardinal.extensions import load_extensions
 from kardinal.git import GitCredentials
