@@ -108,6 +108,7 @@ lint: $(INSTALLED) ## check style, types, the direction of imports and that what
 fmt: $(INSTALLED) ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python -m hack.page format
 
 crds: $(INSTALLED) ## regenerate crds/ from the models
 	$(BIN)/python -m kardinal.promotion.api.crds crds

@@ -1,7 +1,8 @@
 """The build of the web page: Node is found or fetched, packages are installed by the lock, and Vite makes `built/`.
 
     python -m hack.page build       # what is missing or older than its sources; works without .venv
-    python -m hack.page lint        # tsc --strict and ESLint, where Node is
+    python -m hack.page lint        # tsc --strict, ESLint and the format of Prettier, where Node is
+    python -m hack.page format      # Prettier, where Node is
     python -m hack.page test        # Vitest, where Node is
     python -m hack.page dist        # sdist and wheel with the built page, in dist/
 
@@ -194,14 +195,16 @@ def distribute() -> None:
 def main() -> None:
     """Run the part that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m hack.page")
-    parser.add_argument("part", choices=["build", "lint", "test", "dist"])
+    parser.add_argument("part", choices=["build", "lint", "format", "test", "dist"])
     part = parser.parse_args().part
     try:
         match part:
             case "build":
                 build()
             case "lint":
-                check("types", "lint")
+                check("types", "lint", "format:check")
+            case "format":
+                check("format")
             case "test":
                 check("test")
             case "dist":

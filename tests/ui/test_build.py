@@ -71,10 +71,10 @@ def test_page_is_built_again_when_a_source_changed(tmp_path: Path) -> None:
     assert not is_fresh(page)
 
 
-def test_lint_and_test_say_that_they_did_not_run_without_node(tmp_path: Path) -> None:
+def test_lint_format_and_test_say_that_they_did_not_run_without_node(tmp_path: Path) -> None:
     checkout = copy_checkout(tmp_path)
     environment = {"PATH": str(tmp_path)}
-    for part, what in (("lint", "types, lint"), ("test", "test")):
+    for part, what in (("lint", "types, lint, format:check"), ("format", "format"), ("test", "test")):
         command = [sys.executable, "-m", "hack.page", part]
         made = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=True)
         assert f"PAGE: NOT RUN ({what})." in made.stderr
