@@ -29,5 +29,8 @@ export default tseslint.config(
   },
   { files: ["src/parts/OutLink.tsx"], rules: { "no-restricted-syntax": "off" } },
   { files: ["src/api/types.ts"], rules: { "max-lines": "off" } },
-  { files: ["tools/*.mjs"], languageOptions: { globals: { URL: "readonly", console: "readonly", process: "readonly" } } },
+  {
+    files: ["tools/*.mjs"],
+    languageOptions: { globals: { URL: "readonly", console: "readonly", process: "readonly" } },
+  },
 );

@@ -15,7 +15,8 @@ applyTheme();
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      retry: (count, error) => count < 3 && !(error instanceof RequestError && error.status >= 400 && error.status < 500),
+      retry: (count, error) =>
+        count < 3 && !(error instanceof RequestError && error.status >= 400 && error.status < 500),
       staleTime: 10_000,
     },
   },

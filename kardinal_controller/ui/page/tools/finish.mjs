@@ -19,7 +19,9 @@ const files = new Set();
 for (const [key, chunk] of Object.entries(manifest)) if (chunk.isEntry) collect(key, files);
 let size = 0;
 for (const file of files) size += gzipSync(readFileSync(new URL(file, building))).length;
-console.log(`first load: ${(size / 1024).toFixed(1)} KiB of JavaScript after gzip in ${files.size} files, limit ${LIMIT / 1024}`);
+console.log(
+  `first load: ${(size / 1024).toFixed(1)} KiB of JavaScript after gzip in ${files.size} files, limit ${LIMIT / 1024}`,
+);
 if (size > LIMIT) {
   console.error("The first load is too large: import what only one page needs with React.lazy.");
   process.exit(1);

@@ -13,7 +13,8 @@ afterEach(() => {
 
 /** A server whose connections the test writes to. */
 function server() {
-  const connections: { headers: Record<string, string>; send(text: string): void; close(): void; closed: boolean }[] = [];
+  const connections: { headers: Record<string, string>; send(text: string): void; close(): void; closed: boolean }[] =
+    [];
   let refusal: RequestError | undefined;
   const open = (_path: string, init: RequestInit): Promise<Response> => {
     if (refusal) return Promise.reject(refusal);
@@ -36,12 +37,17 @@ function server() {
 }
 
 const settle = (milliseconds = 20) => vi.advanceTimersByTimeAsync(milliseconds);
-const event = (name: string, data: unknown, id: string) => `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+const event = (name: string, data: unknown, id: string) =>
+  `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 
 function start(options = {}, refusal?: RequestError) {
   const remote = server();
   remote.refuse(refusal);
-  const stream = new DocumentStream<Record<string, unknown>>("stream/x", { open: remote.open, random: () => 1, ...options });
+  const stream = new DocumentStream<Record<string, unknown>>("stream/x", {
+    open: remote.open,
+    random: () => 1,
+    ...options,
+  });
   return { remote, stream, stop: stream.subscribe(() => undefined) };
 }
 
@@ -80,7 +86,9 @@ test("a snapshot is replaced, and patches change it", async () => {
 test("a snapshot in parts is shown when it is complete", async () => {
   const { remote, stream, stop } = start({ inParts: true });
   await settle();
-  remote.connections[0]?.send(event("snapshot", { rows: { a: 1 } }, "r-1") + event("snapshot", { rows: { b: 2 } }, "r-1"));
+  remote.connections[0]?.send(
+    event("snapshot", { rows: { a: 1 } }, "r-1") + event("snapshot", { rows: { b: 2 } }, "r-1"),
+  );
   await settle();
   expect(stream.state().document).toBeUndefined();
   remote.connections[0]?.send(event("complete", {}, "r-1"));

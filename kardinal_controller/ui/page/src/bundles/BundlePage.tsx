@@ -21,7 +21,8 @@ export default function BundlePage({ namespace, name }: { namespace: string; nam
   const state = useStream<BundleDocument>(`stream/${endpoint(bundlePath(namespace, name))}`);
   useReported(state);
   const { document } = state;
-  if (!document) return <main className="main">{state.error && state.error.status !== 401 && <Failure error={state.error} />}</main>;
+  if (!document)
+    return <main className="main">{state.error && state.error.status !== 401 && <Failure error={state.error} />}</main>;
   const { card } = document;
   const query = ofBundle(card.name);
   return (
@@ -29,31 +30,95 @@ export default function BundlePage({ namespace, name }: { namespace: string; nam
       <div className="heading">
         <h1 className="version heading-version break">{card.versions}</h1>
         <StateIcon state={card.phase} />
-        <span className="muted break">{card.name} · {card.namespace} · <Link to={pipelinePath(card.namespace, card.pipeline) + query}>{card.pipeline}</Link></span>
+        <span className="muted break">
+          {card.name} · {card.namespace} ·{" "}
+          <Link to={pipelinePath(card.namespace, card.pipeline) + query}>{card.pipeline}</Link>
+        </span>
         <span className="space" />
-        <Link className="button" to={graphPath(card.namespace, card.name)}>Graph</Link>
-        <Link className="button" to={yamlPath("bundle", card.namespace, card.name)}>YAML</Link>
-        <ActionButton action="promote" label="Promote" request={{ namespace: card.namespace, pipeline: card.pipeline, bundle: card.name }} environments={Object.keys(document.environments)} />
+        <Link className="button" to={graphPath(card.namespace, card.name)}>
+          Graph
+        </Link>
+        <Link className="button" to={yamlPath("bundle", card.namespace, card.name)}>
+          YAML
+        </Link>
+        <ActionButton
+          action="promote"
+          label="Promote"
+          request={{ namespace: card.namespace, pipeline: card.pipeline, bundle: card.name }}
+          environments={Object.keys(document.environments)}
+        />
       </div>
       {card.message && <p className="break">{card.message}</p>}
       <div className="columns">
         <section className="panel pad">
           <h2>Where it comes from</h2>
           <dl className="facts">
-            <div><dt>Created</dt><dd><Ago at={card.created} />{card.author && <> by <strong>{card.author}</strong></>}</dd></div>
-            {card.commit && <div><dt>Commit</dt><dd><code><OutLink link={card.commit} icon /></code></dd></div>}
-            {card.ciRun && <div><dt>CI run</dt><dd><OutLink link={card.ciRun} icon /></dd></div>}
-            <div><dt>Type</dt><dd>{document.type}</dd></div>
-            {document.intent && <div><dt>Goes to</dt><dd>{document.intent}</dd></div>}
+            <div>
+              <dt>Created</dt>
+              <dd>
+                <Ago at={card.created} />
+                {card.author && (
+                  <>
+                    {" "}
+                    by <strong>{card.author}</strong>
+                  </>
+                )}
+              </dd>
+            </div>
+            {card.commit && (
+              <div>
+                <dt>Commit</dt>
+                <dd>
+                  <code>
+                    <OutLink link={card.commit} icon />
+                  </code>
+                </dd>
+              </div>
+            )}
+            {card.ciRun && (
+              <div>
+                <dt>CI run</dt>
+                <dd>
+                  <OutLink link={card.ciRun} icon />
+                </dd>
+              </div>
+            )}
+            <div>
+              <dt>Type</dt>
+              <dd>{document.type}</dd>
+            </div>
+            {document.intent && (
+              <div>
+                <dt>Goes to</dt>
+                <dd>{document.intent}</dd>
+              </div>
+            )}
             {Object.entries(document.artifacts).map(([artifact, digest]) => (
-              <div key={artifact} className="artifact"><dt>{artifact}</dt><dd><code>{digest}</code><CopyButton text={digest.startsWith("sha256:") ? `${artifact}@${digest}` : artifact} label={`Copy ${artifact}`} /></dd></div>
+              <div key={artifact} className="artifact">
+                <dt>{artifact}</dt>
+                <dd>
+                  <code>{digest}</code>
+                  <CopyButton
+                    text={digest.startsWith("sha256:") ? `${artifact}@${digest}` : artifact}
+                    label={`Copy ${artifact}`}
+                  />
+                </dd>
+              </div>
             ))}
           </dl>
         </section>
         <section className="panel pad">
           <h2>What is still to come</h2>
-          {document.ahead.length === 0 ? <p className="muted">Nothing: it is everywhere it goes, or has ended.</p> : (
-            <ul className="stack">{document.ahead.map((line) => <li key={line} className="break">{line}</li>)}</ul>
+          {document.ahead.length === 0 ? (
+            <p className="muted">Nothing: it is everywhere it goes, or has ended.</p>
+          ) : (
+            <ul className="stack">
+              {document.ahead.map((line) => (
+                <li key={line} className="break">
+                  {line}
+                </li>
+              ))}
+            </ul>
           )}
           {document.conditions.length > 0 && <Conditions conditions={document.conditions} />}
         </section>
@@ -64,8 +129,14 @@ export default function BundlePage({ namespace, name }: { namespace: string; nam
         {Object.values(document.environments).map((evidence) => (
           <section key={evidence.environment} className="panel pad">
             <div className="row">
-              <h2><Link data-stop to={environmentPath(card.namespace, card.pipeline, evidence.environment) + query}>{evidence.environment}</Link></h2>
-              <span className="end"><StateIcon state={evidence.state} /></span>
+              <h2>
+                <Link data-stop to={environmentPath(card.namespace, card.pipeline, evidence.environment) + query}>
+                  {evidence.environment}
+                </Link>
+              </h2>
+              <span className="end">
+                <StateIcon state={evidence.state} />
+              </span>
             </div>
             <Evidence evidence={evidence} />
           </section>

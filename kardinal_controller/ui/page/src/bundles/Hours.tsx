@@ -13,7 +13,10 @@ const LOOKS: Readonly<Record<Span["what"], { readonly tone: string; readonly lab
 /** The picture of where the hours went: a line for each environment, from the creation of the Bundle to now. */
 export function Hours({ bundle }: { bundle: BundleDocument }) {
   const now = Number(useTimeWords((moment) => String(Math.ceil(moment / 10_000)))) * 10_000;
-  const lines = Object.values(bundle.environments).map((evidence) => ({ name: evidence.environment, spans: spansOf(evidence, now) }));
+  const lines = Object.values(bundle.environments).map((evidence) => ({
+    name: evidence.environment,
+    spans: spansOf(evidence, now),
+  }));
   const spans = lines.flatMap((line) => line.spans);
   if (!spans.length) return null;
   const start = Math.min(Date.parse(bundle.card.created), ...spans.map((span) => span.from));
@@ -22,7 +25,12 @@ export function Hours({ bundle }: { bundle: BundleDocument }) {
   return (
     <section className="panel pad">
       <h2>Where the time went</h2>
-      <p className="muted small">{exactly(end - start)} from its creation: {totals(spans).map(([what, sum]) => `${LOOKS[what].label} ${exactly(sum)}`).join(" · ")}</p>
+      <p className="muted small">
+        {exactly(end - start)} from its creation:{" "}
+        {totals(spans)
+          .map(([what, sum]) => `${LOOKS[what].label} ${exactly(sum)}`)
+          .join(" · ")}
+      </p>
       <div className="hours">
         {lines.map((line) => (
           <div key={line.name} className="hours-line">
@@ -41,7 +49,12 @@ export function Hours({ bundle }: { bundle: BundleDocument }) {
         ))}
       </div>
       <p className="row wrap small muted hours-legend">
-        {Object.entries(LOOKS).map(([what, { tone, label }]) => <span key={what} className={`row tone-${tone}`}><span className="pip" />{label}</span>)}
+        {Object.entries(LOOKS).map(([what, { tone, label }]) => (
+          <span key={what} className={`row tone-${tone}`}>
+            <span className="pip" />
+            {label}
+          </span>
+        ))}
       </p>
     </section>
   );

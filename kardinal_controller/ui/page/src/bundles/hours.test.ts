@@ -18,7 +18,8 @@ function evidence(times: Partial<EnvironmentEvidence>, state = "Verified"): Envi
   };
 }
 
-const minutes = (spans: ReturnType<typeof spansOf>) => spans.map(({ what, from, to }) => [what, from / 60_000, to / 60_000]);
+const minutes = (spans: ReturnType<typeof spansOf>) =>
+  spans.map(({ what, from, to }) => [what, from / 60_000, to / 60_000]);
 
 test("a walk with a pull request has waiting, the change, its review and its health", () => {
   const walk = evidence({ dueAt: at(0), startedAt: at(10), proposedAt: at(11), landedAt: at(40), verifiedAt: at(45) });
@@ -33,10 +34,14 @@ test("a walk with a pull request has waiting, the change, its review and its hea
 });
 
 test("what goes on ends now; what has ended without proof does not", () => {
-  expect(minutes(spansOf(evidence({ dueAt: at(0), startedAt: at(1), landedAt: at(2) }, "HealthChecking"), 5 * 60_000))).toEqual([
+  expect(
+    minutes(spansOf(evidence({ dueAt: at(0), startedAt: at(1), landedAt: at(2) }, "HealthChecking"), 5 * 60_000)),
+  ).toEqual([
     ["waiting", 0, 1],
     ["changing", 1, 2],
     ["health", 2, 5],
   ]);
-  expect(minutes(spansOf(evidence({ dueAt: at(0), startedAt: at(1) }, "Failed"), 5 * 60_000))).toEqual([["waiting", 0, 1]]);
+  expect(minutes(spansOf(evidence({ dueAt: at(0), startedAt: at(1) }, "Failed"), 5 * 60_000))).toEqual([
+    ["waiting", 0, 1],
+  ]);
 });

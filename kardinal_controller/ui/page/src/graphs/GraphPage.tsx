@@ -16,31 +16,52 @@ export default function GraphPage({ namespace, name }: { namespace: string; name
   const state = useStream<GraphDocument>(`stream/${endpoint(graphPath(namespace, name))}`);
   useReported(state);
   const { document } = state;
-  if (!document) return <main className="main">{state.error && state.error.status !== 401 && <Failure error={state.error} />}</main>;
+  if (!document)
+    return <main className="main">{state.error && state.error.status !== 401 && <Failure error={state.error} />}</main>;
   return (
     <main className={`main ${state.live ? "" : "stale"}`}>
       <div className="heading">
         <h1 className="break">{document.name}</h1>
         <span className="muted">Graph · {document.namespace}</span>
         <span className="space" />
-        <Link className="button" to={yamlPath("graph", namespace, name)}>YAML</Link>
+        <Link className="button" to={yamlPath("graph", namespace, name)}>
+          YAML
+        </Link>
       </div>
-      <section className="panel pad"><h2>Conditions</h2><Conditions conditions={Object.values(document.conditions)} /></section>
+      <section className="panel pad">
+        <h2>Conditions</h2>
+        <Conditions conditions={Object.values(document.conditions)} />
+      </section>
       <div className="panel scroll">
         <table className="lines">
-          <thead><tr><th scope="col">Node</th><th scope="col">Child</th><th scope="col">After</th><th scope="col">Readiness of the node</th><th scope="col">State of the child</th></tr></thead>
+          <thead>
+            <tr>
+              <th scope="col">Node</th>
+              <th scope="col">Child</th>
+              <th scope="col">After</th>
+              <th scope="col">Readiness of the node</th>
+              <th scope="col">State of the child</th>
+            </tr>
+          </thead>
           <tbody>
             {Object.values(document.nodes).map((node) => (
               <tr key={node.id}>
                 <td className="strong">{node.id}</td>
                 <td>
-                  {WITH_YAML.has(node.kind.toLowerCase()) && node.name
-                    ? <Link data-stop to={yamlPath(node.kind.toLowerCase(), namespace, node.name)}>{node.name}</Link>
-                    : node.name}
+                  {WITH_YAML.has(node.kind.toLowerCase()) && node.name ? (
+                    <Link data-stop to={yamlPath(node.kind.toLowerCase(), namespace, node.name)}>
+                      {node.name}
+                    </Link>
+                  ) : (
+                    node.name
+                  )}
                   <div className="small muted">{node.kind}</div>
                 </td>
                 <td className="small">{node.upstreams.join(", ")}</td>
-                <td><Truth value={node.ready} label="Ready" /><div className="small muted">{node.message}</div></td>
+                <td>
+                  <Truth value={node.ready} label="Ready" />
+                  <div className="small muted">{node.message}</div>
+                </td>
                 <td>{node.child || <span className="muted">not there yet</span>}</td>
               </tr>
             ))}

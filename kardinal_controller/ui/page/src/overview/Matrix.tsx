@@ -17,7 +17,12 @@ export function Matrix({ rows }: { rows: readonly PipelineRow[] }) {
   const body = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => setTop(body.current?.offsetTop ?? 0), []);
-  const virtualizer = useWindowVirtualizer({ count: lines.length, estimateSize: () => HEIGHT, overscan: 12, scrollMargin: top });
+  const virtualizer = useWindowVirtualizer({
+    count: lines.length,
+    estimateSize: () => HEIGHT,
+    overscan: 12,
+    scrollMargin: top,
+  });
   // Every row is a grid of its own, so its columns may not depend on what is in them.
   const columns = {
     gridTemplateColumns: `minmax(0, 1.4fr) minmax(0, 1fr) repeat(${names.length}, minmax(0, 1fr))`,
@@ -27,7 +32,9 @@ export function Matrix({ rows }: { rows: readonly PipelineRow[] }) {
     <div className="panel matrix" role="table" aria-label="Versions by environment" aria-rowcount={lines.length + 1}>
       <div role="row" className="matrix-row head" style={columns}>
         {["Pipeline", "Version", ...names].map((name) => (
-          <span role="columnheader" key={name} className="ellipsis">{name}</span>
+          <span role="columnheader" key={name} className="ellipsis">
+            {name}
+          </span>
         ))}
       </div>
       <div ref={body} role="rowgroup" className="matrix-body" style={{ height: virtualizer.getTotalSize() }}>
@@ -45,22 +52,41 @@ export function Matrix({ rows }: { rows: readonly PipelineRow[] }) {
             >
               <span role="cell" className="ellipsis">
                 {line.first && (
-                  <Link to={pipelinePath(row.namespace, row.name)} className="title" data-stop title={`${row.namespace}/${row.name}`}>{row.name}</Link>
+                  <Link
+                    to={pipelinePath(row.namespace, row.name)}
+                    className="title"
+                    data-stop
+                    title={`${row.namespace}/${row.name}`}
+                  >
+                    {row.name}
+                  </Link>
                 )}
               </span>
-              <span role="cell" className="version ellipsis" title={line.version}>{line.version}</span>
+              <span role="cell" className="version ellipsis" title={line.version}>
+                {line.version}
+              </span>
               {names.map((name) => {
                 const cell = line.cells[name];
                 return (
                   <span role="cell" key={name} className="cell">
                     {cell && (
-                      <Link to={environmentPath(row.namespace, row.name, name)} className={`row mark-${cell.runs ? "runs" : "comes"}`}>
-                        {cell.runs && (cell.card.incoming || cell.card.state.name !== "Verified") && !cell.card.health ? (
-                          <span className="state tone-ok"><span className="pip" />runs</span>
+                      <Link
+                        to={environmentPath(row.namespace, row.name, name)}
+                        className={`row mark-${cell.runs ? "runs" : "comes"}`}
+                      >
+                        {cell.runs &&
+                        (cell.card.incoming || cell.card.state.name !== "Verified") &&
+                        !cell.card.health ? (
+                          <span className="state tone-ok">
+                            <span className="pip" />
+                            runs
+                          </span>
                         ) : (
                           <StateIcon state={cell.card.health ?? cell.card.state} />
                         )}
-                        <span className="small muted"><Age at={cell.card.since} /></span>
+                        <span className="small muted">
+                          <Age at={cell.card.since} />
+                        </span>
                       </Link>
                     )}
                   </span>

@@ -30,7 +30,11 @@ export function OverviewPage() {
   );
   const matrix = filters.view === "matrix";
   if (state.error && state.error.status !== 401 && !state.document) {
-    return <main className="main"><Failure error={state.error} /></main>;
+    return (
+      <main className="main">
+        <Failure error={state.error} />
+      </main>
+    );
   }
   if (!state.document) return <main className="main" aria-busy />;
   const all = Object.keys(state.document.rows).length;
@@ -42,7 +46,14 @@ export function OverviewPage() {
       {all === 0 && <Empty text="There is no Pipeline yet that you may list." command="kardinal init" />}
       {all > 0 && shown.length === 0 && (
         <Empty text={nothingFound(filters.need, filters.q)}>
-          <button type="button" className="button" onClick={() => { setFilter("need", ""); setFilter("q", ""); }}>
+          <button
+            type="button"
+            className="button"
+            onClick={() => {
+              setFilter("need", "");
+              setFilter("q", "");
+            }}
+          >
             Show all
           </button>
         </Empty>
@@ -50,7 +61,8 @@ export function OverviewPage() {
       {shown.length > 0 && (matrix ? <Matrix rows={shown} /> : <PipelineRows rows={shown} />)}
       {shown.length > 0 && (
         <p className="muted foot">
-          {shown.length.toLocaleString("en")} {shown.length === 1 ? "pipeline" : "pipelines"} · those that need someone first ·{" "}
+          {shown.length.toLocaleString("en")} {shown.length === 1 ? "pipeline" : "pipelines"} · those that need someone
+          first ·{" "}
           <button type="button" className="as-link" onClick={() => setFilter("view", matrix ? "" : "matrix")}>
             {matrix ? "as rows of environments" : "as matrix of versions"}
           </button>

@@ -60,8 +60,12 @@ const Row = memo(function Row({ row }: { row: PipelineRow }) {
   return (
     <article className="pipeline-row">
       <div className="name">
-        <Link to={pipelinePath(row.namespace, row.name)} className="title ellipsis" data-stop>{row.name}</Link>
-        <span className="small muted ellipsis">{row.namespace} · {row.branch}</span>
+        <Link to={pipelinePath(row.namespace, row.name)} className="title ellipsis" data-stop>
+          {row.name}
+        </Link>
+        <span className="small muted ellipsis">
+          {row.namespace} · {row.branch}
+        </span>
         {row.paused !== undefined && <span className="chip tone-you toned">paused</span>}
       </div>
       <ol className="environments">
@@ -73,7 +77,9 @@ const Row = memo(function Row({ row }: { row: PipelineRow }) {
         ))}
       </ol>
       <div className="why small">
-        <p className={["bad", "warn"].includes(why.tone) ? `tone-${why.tone} toned` : row.need === "rest" ? "muted" : ""}>
+        <p
+          className={["bad", "warn"].includes(why.tone) ? `tone-${why.tone} toned` : row.need === "rest" ? "muted" : ""}
+        >
           <SentenceText sentence={why} />
         </p>
         {(why.detail ?? why.until) && (
@@ -84,7 +90,12 @@ const Row = memo(function Row({ row }: { row: PipelineRow }) {
           </p>
         )}
         {why.command && row.need !== "rest" && row.need !== "moving" && (
-          <p className="row next"><code className="ellipsis" title={why.command}>{why.command}</code><CopyButton text={why.command} label="Copy the command" /></p>
+          <p className="row next">
+            <code className="ellipsis" title={why.command}>
+              {why.command}
+            </code>
+            <CopyButton text={why.command} label="Copy the command" />
+          </p>
         )}
       </div>
     </article>
@@ -108,9 +119,16 @@ function Card({ row, card }: { row: PipelineRow; card: EnvironmentCard }) {
       to={environmentPath(row.namespace, row.name, card.name)}
       className={`card tone-${state.tone} ${tinted ? "tinted" : ""} ${flash}`}
     >
-      <span className="row small muted"><span className="ellipsis">{card.name}</span><span className="end"><Age at={card.since} /></span></span>
+      <span className="row small muted">
+        <span className="ellipsis">{card.name}</span>
+        <span className="end">
+          <Age at={card.since} />
+        </span>
+      </span>
       <span className="row">
-        <span className="version ellipsis" title={card.version}>{card.version || "nothing yet"}</span>
+        <span className="version ellipsis" title={card.version}>
+          {card.version || "nothing yet"}
+        </span>
         {card.behind > 0 && <span className="chip">{card.behind} behind</span>}
       </span>
       <span className="row">

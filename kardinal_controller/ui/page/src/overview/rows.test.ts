@@ -29,7 +29,10 @@ test("those that need someone come first, then by name", () => {
 });
 
 test("the search finds names, versions, commits and people, and every word has to be found", () => {
-  const rows = [row("search", "rest", [card("prod", 0, "0.9.4")]), row("checkout", "rest", [card("prod", 0, "4.12.0")])];
+  const rows = [
+    row("search", "rest", [card("prod", 0, "0.9.4")]),
+    row("checkout", "rest", [card("prod", 0, "4.12.0")]),
+  ];
   const found = (q: string, namespace = "") => searched(rows, { q, namespace }).map((each) => each.name);
   expect(found("0.9")).toEqual(["search"]);
   expect(found("@ann PROD 4.12")).toEqual(["checkout"]);
@@ -40,12 +43,18 @@ test("the search finds names, versions, commits and people, and every word has t
 
 test("the matrix has a line for each version, and says where it runs and where it comes", () => {
   const lines = matrixRows([row("search", "moving", [card("dev", 0, "2"), card("prod", 1, "1", "2")])]);
-  expect(lines.map((line) => [line.version, line.first])).toEqual([["2", true], ["1", false]]);
+  expect(lines.map((line) => [line.version, line.first])).toEqual([
+    ["2", true],
+    ["1", false],
+  ]);
   expect(lines[0]?.cells["prod"]?.runs).toBe(false);
   expect(lines[1]?.cells["prod"]?.runs).toBe(true);
 });
 
 test("columns are in the order that most Pipelines promote in", () => {
-  const rows = [row("a", "rest", [card("dev", 0, "1"), card("prod", 2, "1")]), row("b", "rest", [card("prod", 1, "1"), card("dev", 0, "1")])];
+  const rows = [
+    row("a", "rest", [card("dev", 0, "1"), card("prod", 2, "1")]),
+    row("b", "rest", [card("prod", 1, "1"), card("dev", 0, "1")]),
+  ];
   expect(environmentNames(rows)).toEqual(["dev", "prod"]);
 });

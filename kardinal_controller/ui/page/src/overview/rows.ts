@@ -17,9 +17,16 @@ function textOf(row: PipelineRow): string {
   if (text === undefined) {
     const cards = Object.values(row.environments);
     text = [
-      `${row.namespace}/${row.name}`, row.branch, row.newest, row.bundle, row.commit, ...row.people,
+      `${row.namespace}/${row.name}`,
+      row.branch,
+      row.newest,
+      row.bundle,
+      row.commit,
+      ...row.people,
       ...cards.flatMap((card) => [card.name, card.version, card.incoming, card.shard, card.state.name]),
-    ].join("\n").toLowerCase();
+    ]
+      .join("\n")
+      .toLowerCase();
     texts.set(row, text);
   }
   return text;
@@ -37,9 +44,7 @@ export function searched(rows: readonly PipelineRow[], filters: Pick<Filters, "q
 /** Return the rows with those that need someone first, and by name among them. */
 export function ordered(rows: readonly PipelineRow[]): PipelineRow[] {
   const rank = (row: PipelineRow) => NEEDS.indexOf(row.need);
-  return [...rows].sort(
-    (a, b) => rank(a) - rank(b) || compare(a.namespace, b.namespace) || compare(a.name, b.name),
-  );
+  return [...rows].sort((a, b) => rank(a) - rank(b) || compare(a.namespace, b.namespace) || compare(a.name, b.name));
 }
 
 /** Return how many rows have each need. */

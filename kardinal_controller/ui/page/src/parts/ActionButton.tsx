@@ -18,7 +18,9 @@ export function ActionButton(properties: ActionProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
-      <button type="button" className="button" onClick={() => setOpen(true)}>{properties.label} …</button>
+      <button type="button" className="button" onClick={() => setOpen(true)}>
+        {properties.label} …
+      </button>
       {open && <ActionDialog {...properties} close={() => setOpen(false)} />}
     </>
   );

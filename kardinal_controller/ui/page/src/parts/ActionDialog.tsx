@@ -12,7 +12,14 @@ import { Modal } from "./Modal";
 import { Failure } from "./Says";
 
 /** The dialog of an action: what it would do, its command, and where the viewer may act a button that does it. */
-export function ActionDialog({ action, label, request, environments, bundles, close }: ActionProps & { close: () => void }) {
+export function ActionDialog({
+  action,
+  label,
+  request,
+  environments,
+  bundles,
+  close,
+}: ActionProps & { close: () => void }) {
   const { mayAct } = useViewer();
   const [chosen, choose] = useState<ActionRequest>(request);
   const body = useDeferredValue(chosen);
@@ -27,7 +34,12 @@ export function ActionDialog({ action, label, request, environments, bundles, cl
   const doing = useMutation<ActionAnswer, RequestError>({ mutationFn: () => act(`actions/${action}`, chosen) });
   const set = (field: "environment" | "bundle" | "reason", value: string) =>
     // A field without a value is absent; the API refuses an empty one.
-    choose((before) => Object.fromEntries([...Object.entries({ ...before, [field]: value })].filter(([, kept]) => kept !== "")) as unknown as ActionRequest);
+    choose(
+      (before) =>
+        Object.fromEntries(
+          [...Object.entries({ ...before, [field]: value })].filter(([, kept]) => kept !== ""),
+        ) as unknown as ActionRequest,
+    );
   const done = doing.data;
   return (
     <Modal open close={close} title={`${label} ${request.environment ?? request.pipeline}`}>
@@ -35,9 +47,13 @@ export function ActionDialog({ action, label, request, environments, bundles, cl
         <Field label="Bundle">
           <select value={chosen.bundle ?? ""} onChange={(event) => set("bundle", event.target.value)}>
             <option value="">the one under way, else the newest</option>
-            {[...bundles].sort((a, b) => b.order - a.order).map((card) => (
-              <option key={card.name} value={card.name}>{card.versions} · {card.name}</option>
-            ))}
+            {[...bundles]
+              .sort((a, b) => b.order - a.order)
+              .map((card) => (
+                <option key={card.name} value={card.name}>
+                  {card.versions} · {card.name}
+                </option>
+              ))}
           </select>
         </Field>
       )}
@@ -45,13 +61,20 @@ export function ActionDialog({ action, label, request, environments, bundles, cl
         <Field label="Environment">
           <select value={chosen.environment ?? ""} onChange={(event) => set("environment", event.target.value)}>
             <option value="">everywhere the Bundle goes</option>
-            {environments.map((name) => <option key={name}>{name}</option>)}
+            {environments.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
           </select>
         </Field>
       )}
       {!done && action === "pause" && (
         <Field label="Why, for those who find it paused">
-          <input type="text" maxLength={1024} value={chosen.reason ?? ""} onChange={(event) => set("reason", event.target.value)} />
+          <input
+            type="text"
+            maxLength={1024}
+            value={chosen.reason ?? ""}
+            onChange={(event) => set("reason", event.target.value)}
+          />
         </Field>
       )}
       {!done && plan.data && <Answer answer={plan.data} />}
@@ -61,9 +84,18 @@ export function ActionDialog({ action, label, request, environments, bundles, cl
       <Command text={done?.command ?? commandOf(action, chosen)} />
       <div className="choices">
         {!mayAct && <span className="muted small">This page changes nothing. The command does it as you.</span>}
-        <button type="button" className="button" onClick={close}>{done || !mayAct ? "Close" : "Leave it"}</button>
+        <button type="button" className="button" onClick={close}>
+          {done || !mayAct ? "Close" : "Leave it"}
+        </button>
         {mayAct && !done && (
-          <button type="button" className="button first" disabled={doing.isPending || plan.isError} onClick={() => doing.mutate()}>{label}</button>
+          <button
+            type="button"
+            className="button first"
+            disabled={doing.isPending || plan.isError}
+            onClick={() => doing.mutate()}
+          >
+            {label}
+          </button>
         )}
       </div>
     </Modal>
@@ -71,14 +103,25 @@ export function ActionDialog({ action, label, request, environments, bundles, cl
 }
 
 function Field({ label, children }: { label: string; children: ReactElement }) {
-  return <label className="field"><span className="small muted">{label}</span>{children}</label>;
+  return (
+    <label className="field">
+      <span className="small muted">{label}</span>
+      {children}
+    </label>
+  );
 }
 
 function Answer({ answer }: { answer: ActionAnswer }) {
   return (
     <div className="stack">
-      {answer.lines.map((line, number) => <p key={number} className="break">{line}</p>)}
-      {answer.plan?.map((change) => <Planned key={change.environment} change={change} />)}
+      {answer.lines.map((line, number) => (
+        <p key={number} className="break">
+          {line}
+        </p>
+      ))}
+      {answer.plan?.map((change) => (
+        <Planned key={change.environment} change={change} />
+      ))}
     </div>
   );
 }
@@ -86,7 +129,9 @@ function Answer({ answer }: { answer: ActionAnswer }) {
 function Planned({ change }: { change: PlannedChange }) {
   return (
     <section className="stack">
-      <p className="break"><strong>{change.environment}</strong> {change.sentence}</p>
+      <p className="break">
+        <strong>{change.environment}</strong> {change.sentence}
+      </p>
       {change.pullRequest && <p className="small muted break">Pull request: {change.pullRequest}</p>}
       {change.note && <p className="small muted break">{change.note}</p>}
       {change.error && <p className="tone-bad toned break">{change.error}</p>}

@@ -5,12 +5,15 @@ export function Diff({ text }: { text: string }) {
   return (
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, so the keyboard has to reach it
     <pre className="code" tabIndex={0} aria-label="Planned change">
-      {text.trimEnd().split("\n").map((line, number) => (
-        <Fragment key={number}>
-          <span className={lineClass(line)}>{line}</span>
-          {"\n"}
-        </Fragment>
-      ))}
+      {text
+        .trimEnd()
+        .split("\n")
+        .map((line, number) => (
+          <Fragment key={number}>
+            <span className={lineClass(line)}>{line}</span>
+            {"\n"}
+          </Fragment>
+        ))}
     </pre>
   );
 }
@@ -43,7 +46,12 @@ function YamlLine({ line }: { line: string }) {
   // The pattern is tried on lines of a bounded length only: a line of others may be long.
   const parts = line.length < 500 ? LINE.exec(line) : null;
   if (!parts) return <YamlValue text={line} />;
-  return <>{parts[1]}<span className="yaml-key">{parts[2]}</span>:<YamlValue text={parts[4] ?? ""} /></>;
+  return (
+    <>
+      {parts[1]}
+      <span className="yaml-key">{parts[2]}</span>:<YamlValue text={parts[4] ?? ""} />
+    </>
+  );
 }
 
 function YamlValue({ text }: { text: string }) {

@@ -11,13 +11,18 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   }, [said]);
   const copy = () => {
     // A page that is served without TLS beyond loopback has no clipboard.
-    navigator.clipboard?.writeText(text).then(() => say("Copied"), () => say("Select the text to copy it"));
+    navigator.clipboard?.writeText(text).then(
+      () => say("Copied"),
+      () => say("Select the text to copy it"),
+    );
     if (!navigator.clipboard) say("Select the text to copy it");
   };
   return (
     <button type="button" className="button plain" aria-label={said || label} title={said || label} onClick={copy}>
       {said === "Copied" ? <Check aria-hidden /> : <Copy aria-hidden />}
-      <span className="unseen" role="status">{said}</span>
+      <span className="unseen" role="status">
+        {said}
+      </span>
     </button>
   );
 }

@@ -9,8 +9,16 @@ export function Conditions({ conditions }: { conditions: readonly ConditionLine[
     <ul className="stack conditions">
       {conditions.map((condition) => (
         <li key={condition.type}>
-          <div className="row"><Truth value={condition.status} label={condition.type} /><span className="muted small end"><Ago at={condition.since} /></span></div>
-          <p className="small break">{condition.reason && <strong>{condition.reason}. </strong>}{condition.message}</p>
+          <div className="row">
+            <Truth value={condition.status} label={condition.type} />
+            <span className="muted small end">
+              <Ago at={condition.since} />
+            </span>
+          </div>
+          <p className="small break">
+            {condition.reason && <strong>{condition.reason}. </strong>}
+            {condition.message}
+          </p>
         </li>
       ))}
     </ul>
@@ -19,6 +27,17 @@ export function Conditions({ conditions }: { conditions: readonly ConditionLine[
 
 /** A status of a condition: True, False or Unknown, with icon and word. */
 export function Truth({ value, label }: { value: string; label: string }) {
-  const [Icon, tone] = value === "True" ? [Check, "ok"] as const : value === "False" ? [X, "rest"] as const : [CircleDashed, "rest"] as const;
-  return <span className={`state tone-${tone}`}><Icon aria-hidden />{label}{value === "True" ? "" : `: ${value || "Unknown"}`}</span>;
+  const [Icon, tone] =
+    value === "True"
+      ? ([Check, "ok"] as const)
+      : value === "False"
+        ? ([X, "rest"] as const)
+        : ([CircleDashed, "rest"] as const);
+  return (
+    <span className={`state tone-${tone}`}>
+      <Icon aria-hidden />
+      {label}
+      {value === "True" ? "" : `: ${value || "Unknown"}`}
+    </span>
+  );
 }

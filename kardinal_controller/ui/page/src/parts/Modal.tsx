@@ -20,7 +20,9 @@ export function Modal({ open, close, title, children }: ModalProps) {
         <Dialog.Content className="modal panel" aria-describedby={undefined}>
           <div className="row">
             <Dialog.Title>{title}</Dialog.Title>
-            <Dialog.Close className="button plain end" aria-label="Close"><X aria-hidden /></Dialog.Close>
+            <Dialog.Close className="button plain end" aria-label="Close">
+              <X aria-hidden />
+            </Dialog.Close>
           </div>
           {children}
         </Dialog.Content>

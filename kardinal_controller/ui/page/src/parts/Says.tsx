@@ -12,8 +12,25 @@ import { Countdown, Since } from "./Time";
 export function SentenceText({ sentence }: { sentence: Sentence }) {
   const { text, link } = sentence;
   const at = link?.text ? text.indexOf(link.text) : -1;
-  if (!link || at < 0) return <>{text}{link && <> · <OutLink link={link} /></>}</>;
-  return <>{text.slice(0, at)}<OutLink link={link} />{text.slice(at + link.text.length)}</>;
+  if (!link || at < 0)
+    return (
+      <>
+        {text}
+        {link && (
+          <>
+            {" "}
+            · <OutLink link={link} />
+          </>
+        )}
+      </>
+    );
+  return (
+    <>
+      {text.slice(0, at)}
+      <OutLink link={link} />
+      {text.slice(at + link.text.length)}
+    </>
+  );
 }
 
 /** The verdict at the top of a drawer, in its tint, with the countdown. */
@@ -22,8 +39,15 @@ export function Verdict({ sentence }: { sentence: Sentence }) {
     <div className={`notice tone-${sentence.tone}`}>
       <ToneIcon tone={sentence.tone} />
       <div className="break">
-        <strong><SentenceText sentence={sentence} /></strong>
-        {sentence.until && <> · <Countdown until={sentence.until} /></>}
+        <strong>
+          <SentenceText sentence={sentence} />
+        </strong>
+        {sentence.until && (
+          <>
+            {" "}
+            · <Countdown until={sentence.until} />
+          </>
+        )}
         {sentence.detail && <div className="small">{sentence.detail}</div>}
       </div>
     </div>
@@ -36,10 +60,19 @@ export function Notices({ notices }: { notices: Readonly<Record<string, PageNoti
     <div key={key} className={`notice tone-${notice.tone}`}>
       <ToneIcon tone={notice.tone} />
       <div className="break">
-        <strong>{notice.text}</strong> {notice.detail} {notice.since && <>since <Since at={notice.since} />.</>}{" "}
+        <strong>{notice.text}</strong> {notice.detail}{" "}
+        {notice.since && (
+          <>
+            since <Since at={notice.since} />.
+          </>
+        )}{" "}
         {notice.command && <code>{notice.command}</code>}
       </div>
-      {notice.command && <span className="end"><CopyButton text={notice.command} label="Copy the command" /></span>}
+      {notice.command && (
+        <span className="end">
+          <CopyButton text={notice.command} label="Copy the command" />
+        </span>
+      )}
     </div>
   ));
 }

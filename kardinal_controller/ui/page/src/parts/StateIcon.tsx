@@ -1,5 +1,16 @@
 import {
-  Activity, ArrowRightLeft, Check, CircleDashed, Clock, GitPullRequest, Lock, Minus, Pause, Rewind, TriangleAlert, X,
+  Activity,
+  ArrowRightLeft,
+  Check,
+  CircleDashed,
+  Clock,
+  GitPullRequest,
+  Lock,
+  Minus,
+  Pause,
+  Rewind,
+  TriangleAlert,
+  X,
   type LucideIcon,
 } from "lucide-react";
 
@@ -29,7 +40,13 @@ const ICONS: Readonly<Record<string, LucideIcon>> = {
   Paused: Pause,
 };
 const OF_TONE: Readonly<Record<Tone, LucideIcon>> = {
-  ok: Check, move: ArrowRightLeft, you: GitPullRequest, held: Lock, bad: X, warn: TriangleAlert, rest: CircleDashed,
+  ok: Check,
+  move: ArrowRightLeft,
+  you: GitPullRequest,
+  held: Lock,
+  bad: X,
+  warn: TriangleAlert,
+  rest: CircleDashed,
 };
 
 /** The icon of a tone, where a sentence stands beside it. */

@@ -8,7 +8,11 @@ export function Age({ at }: { at: string | undefined }) {
   const moment = at ? Date.parse(at) : NaN;
   const words = useTimeWords((now) => (Number.isNaN(moment) ? "" : roughly(now - moment)));
   if (!words) return null;
-  return <time dateTime={at} title={absolute(moment)}>{words}</time>;
+  return (
+    <time dateTime={at} title={absolute(moment)}>
+      {words}
+    </time>
+  );
 }
 
 /** How long ago a time was, with the absolute time on hover and focus. */
@@ -40,10 +44,14 @@ function Absolute({ at, words }: { at: number; words: string }) {
     <Tooltip.Root>
       <Tooltip.Trigger asChild>
         {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- the absolute time is shown on focus, too */}
-        <time dateTime={new Date(at).toISOString()} tabIndex={0}>{words}</time>
+        <time dateTime={new Date(at).toISOString()} tabIndex={0}>
+          {words}
+        </time>
       </Tooltip.Trigger>
       <Tooltip.Portal>
-        <Tooltip.Content className="tip" sideOffset={4}>{absolute(at)}</Tooltip.Content>
+        <Tooltip.Content className="tip" sideOffset={4}>
+          {absolute(at)}
+        </Tooltip.Content>
       </Tooltip.Portal>
     </Tooltip.Root>
   );

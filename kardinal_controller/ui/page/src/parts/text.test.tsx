@@ -26,7 +26,11 @@ test("text of an object stays text", () => {
 
 test("a link stands where its text stands in the sentence", () => {
   const link = { text: "#812", url: "https://git.example.com/pulls/812" };
-  render(<p><SentenceText sentence={{ text: "prod waits for a review of #812 since today", tone: "you", link }} /></p>);
+  render(
+    <p>
+      <SentenceText sentence={{ text: "prod waits for a review of #812 since today", tone: "you", link }} />
+    </p>,
+  );
   expect(screen.getByRole("link").textContent).toBe("#812");
   expect(screen.getByRole("paragraph").textContent).toBe("prod waits for a review of #812 since today");
 });

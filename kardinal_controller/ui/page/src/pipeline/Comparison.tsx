@@ -23,7 +23,9 @@ export function Comparison({ document, order, place }: ComparisonProps) {
   const line = (name: string, cell: (card: BundleCard) => ReactNode) => (
     <tr>
       <th scope="row">{name}</th>
-      {two.map((card) => <td key={card.name}>{cell(card)}</td>)}
+      {two.map((card) => (
+        <td key={card.name}>{cell(card)}</td>
+      ))}
     </tr>
   );
   return (
@@ -32,18 +34,36 @@ export function Comparison({ document, order, place }: ComparisonProps) {
         <thead>
           <tr>
             <td>
-              <button type="button" className="button plain" aria-label="Close the comparison" onClick={() => place.select(document.shown)}><X aria-hidden /></button>
+              <button
+                type="button"
+                className="button plain"
+                aria-label="Close the comparison"
+                onClick={() => place.select(document.shown)}
+              >
+                <X aria-hidden />
+              </button>
             </td>
             {two.map((card) => (
-              <th key={card.name} scope="col"><Link className="version" to={bundlePath(card.namespace, card.name)}>{card.versions}</Link></th>
+              <th key={card.name} scope="col">
+                <Link className="version" to={bundlePath(card.namespace, card.name)}>
+                  {card.versions}
+                </Link>
+              </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {line("Created", (card) => <><Ago at={card.created} />{card.author && ` by ${card.author}`}</>)}
-          {line("Commit", (card) => card.commit ? <OutLink link={card.commit} /> : "—")}
-          {line("CI run", (card) => card.ciRun ? <OutLink link={card.ciRun} icon /> : "—")}
-          {line("Phase", (card) => <StateIcon state={card.phase} />)}
+          {line("Created", (card) => (
+            <>
+              <Ago at={card.created} />
+              {card.author && ` by ${card.author}`}
+            </>
+          ))}
+          {line("Commit", (card) => (card.commit ? <OutLink link={card.commit} /> : "—"))}
+          {line("CI run", (card) => (card.ciRun ? <OutLink link={card.ciRun} icon /> : "—"))}
+          {line("Phase", (card) => (
+            <StateIcon state={card.phase} />
+          ))}
           {order.map((name) => (
             <tr key={name}>
               <th scope="row">{name}</th>
@@ -51,7 +71,10 @@ export function Comparison({ document, order, place }: ComparisonProps) {
                 const state = card.segments[name];
                 return (
                   <td key={card.name}>
-                    <span className="row">{state ? <StateIcon state={state} /> : <span className="muted">not reached</span>}{card.runsIn.includes(name) && <span className="chip">runs</span>}</span>
+                    <span className="row">
+                      {state ? <StateIcon state={state} /> : <span className="muted">not reached</span>}
+                      {card.runsIn.includes(name) && <span className="chip">runs</span>}
+                    </span>
                   </td>
                 );
               })}

@@ -1,6 +1,18 @@
 import "@xyflow/react/dist/base.css";
 
-import { Background, Controls, Handle, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge, type Node, type NodeProps } from "@xyflow/react";
+import {
+  Background,
+  Controls,
+  Handle,
+  Position,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  useStore,
+  type Edge,
+  type Node,
+  type NodeProps,
+} from "@xyflow/react";
 import { createContext, memo, useContext, useEffect, useMemo } from "react";
 
 import type { DrawnEnvironment, DrawnGate, PipelineDocument } from "../api/types";
@@ -18,26 +30,22 @@ const FIT = { padding: 0.08, maxZoom: 1, minZoom: 0.5 };
 export default function Dag({ document, place }: { document: PipelineDocument; place: PipelinePlace }) {
   const structure = structureOf(document);
   const places = useMemo(() => placesOf(structure), [structure]);
-  const nodes = Object.entries(document.nodes).map(
-    ([id, drawn]): FlowNode => ({
-      id,
-      type: "drawn",
-      data: { drawn },
-      position: places[id] ?? { x: 0, y: 0 },
-      ...sizeOf(id),
-      draggable: false,
-    }),
-  );
-  const edges = Object.entries(document.edges).map(
-    ([id, edge]): Edge => ({
-      id,
-      source: edge.source,
-      target: edge.target,
-      className: `edge tone-${edge.open ? "ok" : edge.tone} ${edge.open ? "open" : "closed"}`,
-      focusable: false,
-      ariaLabel: `${edge.source} to ${edge.target}: ${edge.open ? "open" : "closed"}`,
-    }),
-  );
+  const nodes = Object.entries(document.nodes).map(([id, drawn]): FlowNode => ({
+    id,
+    type: "drawn",
+    data: { drawn },
+    position: places[id] ?? { x: 0, y: 0 },
+    ...sizeOf(id),
+    draggable: false,
+  }));
+  const edges = Object.entries(document.edges).map(([id, edge]): Edge => ({
+    id,
+    source: edge.source,
+    target: edge.target,
+    className: `edge tone-${edge.open ? "ok" : edge.tone} ${edge.open ? "open" : "closed"}`,
+    focusable: false,
+    ariaLabel: `${edge.source} to ${edge.target}: ${edge.open ? "open" : "closed"}`,
+  }));
   return (
     <PlaceContext value={place}>
       <ReactFlowProvider key={structure}>
@@ -87,9 +95,11 @@ function FlowNodeView({ id, data }: NodeProps<FlowNode>) {
   return (
     <>
       <Handle type="target" position={Position.Left} isConnectable={false} />
-      {data.drawn.kind === "gate"
-        ? <GateBox gate={data.drawn} place={place} chosen={chosen} />
-        : <EnvironmentBox drawn={data.drawn} place={place} chosen={chosen} />}
+      {data.drawn.kind === "gate" ? (
+        <GateBox gate={data.drawn} place={place} chosen={chosen} />
+      ) : (
+        <EnvironmentBox drawn={data.drawn} place={place} chosen={chosen} />
+      )}
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </>
   );

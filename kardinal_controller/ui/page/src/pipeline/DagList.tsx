@@ -10,15 +10,19 @@ export function DagList({ document, place }: { document: PipelineDocument; place
   const chosen = place.open && nodeKey(place.open);
   return (
     <ol className="dag-list">
-      {environments.sort((a, b) => a.card.order - b.card.order).map((drawn) => (
-        <li key={drawn.card.name}>
-          {gates.filter((gate) => gate.environment === drawn.card.name).map((gate) => {
-            const key = `gate/${gate.environment}/${gate.namespace}/${gate.name}`;
-            return <GateBox key={key} gate={gate} place={place} chosen={chosen === key} />;
-          })}
-          <EnvironmentBox drawn={drawn} place={place} chosen={chosen === `environment/${drawn.card.name}`} />
-        </li>
-      ))}
+      {environments
+        .sort((a, b) => a.card.order - b.card.order)
+        .map((drawn) => (
+          <li key={drawn.card.name}>
+            {gates
+              .filter((gate) => gate.environment === drawn.card.name)
+              .map((gate) => {
+                const key = `gate/${gate.environment}/${gate.namespace}/${gate.name}`;
+                return <GateBox key={key} gate={gate} place={place} chosen={chosen === key} />;
+              })}
+            <EnvironmentBox drawn={drawn} place={place} chosen={chosen === `environment/${drawn.card.name}`} />
+          </li>
+        ))}
     </ol>
   );
 }

@@ -21,7 +21,12 @@ export function Drawer({ document, open, place }: DrawerProps) {
   const { close } = place;
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key !== "Escape" || event.defaultPrevented || window.document.querySelector("[role=dialog], [role=menu]")) return;
+      if (
+        event.key !== "Escape" ||
+        event.defaultPrevented ||
+        window.document.querySelector("[role=dialog], [role=menu]")
+      )
+        return;
       close();
     };
     window.document.addEventListener("keydown", onKey);
@@ -33,15 +38,24 @@ export function Drawer({ document, open, place }: DrawerProps) {
   }, []);
   const name = open.kind === "gate" ? open.gate : open.environment;
   return (
-    <aside ref={panel} className={`panel drawer ${state.live || !state.document ? "" : "stale"}`} aria-label={`${open.kind === "gate" ? "Gate" : "Environment"} ${name}`}>
+    <aside
+      ref={panel}
+      className={`panel drawer ${state.live || !state.document ? "" : "stale"}`}
+      aria-label={`${open.kind === "gate" ? "Gate" : "Environment"} ${name}`}
+    >
       <div className="row drawer-head">
         <h2 className="break">{name}</h2>
-        <button type="button" className="button plain end" aria-label="Close" onClick={close}><X aria-hidden /></button>
+        <button type="button" className="button plain end" aria-label="Close" onClick={close}>
+          <X aria-hidden />
+        </button>
       </div>
       {state.error && state.error.status !== 401 && <Failure error={state.error} />}
-      {state.document && ("gate" in state.document
-        ? <GateDrawer gate={state.document} />
-        : <EnvironmentDrawer environment={state.document} pipeline={document} place={place} />)}
+      {state.document &&
+        ("gate" in state.document ? (
+          <GateDrawer gate={state.document} />
+        ) : (
+          <EnvironmentDrawer environment={state.document} pipeline={document} place={place} />
+        ))}
     </aside>
   );
 }

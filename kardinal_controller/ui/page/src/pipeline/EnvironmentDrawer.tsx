@@ -34,27 +34,48 @@ export function EnvironmentDrawer({ environment, pipeline, place }: EnvironmentP
       {why && <Verdict sentence={why} />}
       <div className="row wrap">
         <StateIcon state={card.health ?? card.state} />
-        <span className="muted small"><Ago at={card.since} /></span>
-        <span className="version break">{card.version || "nothing yet"}{card.incoming && ` → ${card.incoming}`}</span>
+        <span className="muted small">
+          <Ago at={card.since} />
+        </span>
+        <span className="version break">
+          {card.version || "nothing yet"}
+          {card.incoming && ` → ${card.incoming}`}
+        </span>
         {card.behind > 0 && <span className="chip">{card.behind} behind</span>}
         {card.shard && <span className="chip">shard {card.shard}</span>}
       </div>
-      {card.noAgentSince && <p className="tone-warn toned">No agent serves its shard since <Ago at={card.noAgentSince} />.</p>}
+      {card.noAgentSince && (
+        <p className="tone-warn toned">
+          No agent serves its shard since <Ago at={card.noAgentSince} />.
+        </p>
+      )}
       {environment.error && (
-        <div className="notice tone-bad"><span className="break">{environment.error}</span></div>
+        <div className="notice tone-bad">
+          <span className="break">{environment.error}</span>
+        </div>
       )}
       {(environment.attempt > 1 || environment.nextTry) && (
         <p className="small muted">
-          attempt {environment.attempt}{environment.retries > 0 && ` of ${environment.retries + 1}`}
-          {environment.nextTry && <> · next <Countdown until={environment.nextTry} /></>}
+          attempt {environment.attempt}
+          {environment.retries > 0 && ` of ${environment.retries + 1}`}
+          {environment.nextTry && (
+            <>
+              {" "}
+              · next <Countdown until={environment.nextTry} />
+            </>
+          )}
         </p>
       )}
       <div className="row wrap">
-        {card.state.name === "Failed" && environment.bundle && <ActionButton action="retry" label="Retry" request={ofBundle} />}
+        {card.state.name === "Failed" && environment.bundle && (
+          <ActionButton action="retry" label="Retry" request={ofBundle} />
+        )}
         {card.state.name === "WaitingForMerge" && isLocal && number !== undefined && (
           <ActionButton action="merge" label="Merge" request={{ ...request, pullRequest: number }} />
         )}
-        {environment.bundle && card.state.name !== "Verified" && <ActionButton action="promote" label="Promote" request={ofBundle} />}
+        {environment.bundle && card.state.name !== "Verified" && (
+          <ActionButton action="promote" label="Promote" request={ofBundle} />
+        )}
         {environment.history.length > 1 && <ActionButton action="rollback" label="Roll back" request={request} />}
       </div>
       <Steps steps={environment.steps} />
@@ -62,26 +83,55 @@ export function EnvironmentDrawer({ environment, pipeline, place }: EnvironmentP
         <section>
           <h3>Links</h3>
           <ul className="links">
-            {environment.pullRequest && <li>pull request <OutLink link={environment.pullRequest} icon /></li>}
-            {environment.commit && <li>commit <code><OutLink link={environment.commit} icon /></code></li>}
-            {environment.links.map((link) => <li key={link.text}><OutLink link={link} icon /></li>)}
+            {environment.pullRequest && (
+              <li>
+                pull request <OutLink link={environment.pullRequest} icon />
+              </li>
+            )}
+            {environment.commit && (
+              <li>
+                commit{" "}
+                <code>
+                  <OutLink link={environment.commit} icon />
+                </code>
+              </li>
+            )}
+            {environment.links.map((link) => (
+              <li key={link.text}>
+                <OutLink link={link} icon />
+              </li>
+            ))}
           </ul>
         </section>
       )}
-      {environment.diff && <section><h3>Planned change</h3><Diff text={environment.diff} /></section>}
-      {evidence && <section><h3>Evidence</h3><Evidence evidence={evidence} /></section>}
+      {environment.diff && (
+        <section>
+          <h3>Planned change</h3>
+          <Diff text={environment.diff} />
+        </section>
+      )}
+      {evidence && (
+        <section>
+          <h3>Evidence</h3>
+          <Evidence evidence={evidence} />
+        </section>
+      )}
       {environment.history.length > 0 && (
         <section>
           <h3>What was promoted here</h3>
           <ol className="list">
-            {environment.history.map((past) => <Past key={`${past.bundle} ${past.at}`} past={past} namespace={environment.namespace} />)}
+            {environment.history.map((past) => (
+              <Past key={`${past.bundle} ${past.at}`} past={past} namespace={environment.namespace} />
+            ))}
           </ol>
         </section>
       )}
       {environment.bundle && <Events namespace={environment.namespace} bundle={environment.bundle} />}
       <section className="stack tight">
         <h3>In a terminal</h3>
-        {environment.commands.map((command) => <Command key={command} text={command} />)}
+        {environment.commands.map((command) => (
+          <Command key={command} text={command} />
+        ))}
       </section>
       {environment.bundle && (
         <p className="small row wrap">
@@ -103,9 +153,18 @@ function Past({ past, namespace }: { past: PastPromotion; namespace: string }) {
   return (
     <li className="past">
       <div className="row">
-        <Link className="version ellipsis" to={bundlePath(namespace, past.bundle)}>{past.versions}</Link>
+        <Link className="version ellipsis" to={bundlePath(namespace, past.bundle)}>
+          {past.versions}
+        </Link>
         <StateIcon state={past.state} />
-        <span className="end small muted">{past.commit && <code><OutLink link={past.commit} /></code>} <Ago at={past.at} /></span>
+        <span className="end small muted">
+          {past.commit && (
+            <code>
+              <OutLink link={past.commit} />
+            </code>
+          )}{" "}
+          <Ago at={past.at} />
+        </span>
       </div>
       {past.rollback && <Command text={past.rollback} />}
     </li>
@@ -122,7 +181,12 @@ function Events({ namespace, bundle }: { namespace: string; bundle: string }) {
     enabled: false,
   });
   if (!readsAsViewer) {
-    return <section><h3>Events</h3><Command text={`kubectl get events --namespace ${namespace}`} /></section>;
+    return (
+      <section>
+        <h3>Events</h3>
+        <Command text={`kubectl get events --namespace ${namespace}`} />
+      </section>
+    );
   }
   return (
     <section>
@@ -138,7 +202,10 @@ function Events({ namespace, bundle }: { namespace: string; bundle: string }) {
         {events.data?.items.map((event, number) => (
           <li key={number} className="past small">
             <strong className={event.type === "Warning" ? "tone-warn toned" : ""}>{event.reason}</strong>{" "}
-            <span className="muted">{event.about}{event.count > 1 && ` × ${event.count}`} · <Ago at={event.at} /></span>
+            <span className="muted">
+              {event.about}
+              {event.count > 1 && ` × ${event.count}`} · <Ago at={event.at} />
+            </span>
             <div className="break">{event.message}</div>
           </li>
         ))}

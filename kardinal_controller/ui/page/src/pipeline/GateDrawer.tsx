@@ -15,20 +15,40 @@ export function GateDrawer({ gate: document }: { gate: GateDocument }) {
         {gate.scope === "org" && " · applies to every Pipeline that it selects"}
       </p>
       <Verdict sentence={verdict} />
-      {document.message && ![verdict.text, verdict.detail].includes(document.message) && <p className="break">{document.message}</p>}
+      {document.message && ![verdict.text, verdict.detail].includes(document.message) && (
+        <p className="break">{document.message}</p>
+      )}
       <section>
-        <div className="row"><h3>Expression</h3><span className="end"><CopyButton text={document.expression} label="Copy the expression" /></span></div>
+        <div className="row">
+          <h3>Expression</h3>
+          <span className="end">
+            <CopyButton text={document.expression} label="Copy the expression" />
+          </span>
+        </div>
         <pre className="code folded">{document.expression}</pre>
       </section>
       {document.values.length > 0 && (
         <section>
-          <h3>What it saw{gate.seenAt && <>, <Ago at={gate.seenAt} /></>}</h3>
+          <h3>
+            What it saw
+            {gate.seenAt && (
+              <>
+                , <Ago at={gate.seenAt} />
+              </>
+            )}
+          </h3>
           <table className="lines values">
             <tbody>
               {document.values.map((value) => (
                 <tr key={value.name}>
-                  <th scope="row"><code>{value.name}</code></th>
-                  <td><code className={value.needed && gate.answer.name === "FAIL" ? "tone-bad toned" : ""}>{value.value}</code></td>
+                  <th scope="row">
+                    <code>{value.name}</code>
+                  </th>
+                  <td>
+                    <code className={value.needed && gate.answer.name === "FAIL" ? "tone-bad toned" : ""}>
+                      {value.value}
+                    </code>
+                  </td>
                   <td className="muted small">{value.needed}</td>
                 </tr>
               ))}
@@ -36,7 +56,11 @@ export function GateDrawer({ gate: document }: { gate: GateDocument }) {
           </table>
         </section>
       )}
-      {document.nextLook && <p className="small muted">Looks again <Countdown until={document.nextLook} /></p>}
+      {document.nextLook && (
+        <p className="small muted">
+          Looks again <Countdown until={document.nextLook} />
+        </p>
+      )}
       {document.history.length > 0 && <History answers={document.history} />}
       {document.owner && (
         <section>
@@ -46,7 +70,9 @@ export function GateDrawer({ gate: document }: { gate: GateDocument }) {
       )}
       <section className="stack tight">
         <h3>In a terminal</h3>
-        {document.commands.map((command) => <Command key={command} text={command} />)}
+        {document.commands.map((command) => (
+          <Command key={command} text={command} />
+        ))}
       </section>
     </div>
   );
@@ -66,14 +92,22 @@ function History({ answers }: { answers: readonly GateAnswer[] }) {
         {[...answers].reverse().map((answer, index, all) => {
           const until = all[index + 1];
           const length = (until ? Date.parse(until.since) : minute) - Date.parse(answer.since);
-          return <span key={answer.since} className={`tone-${answer.answer.tone}`} style={{ flexGrow: Math.max(0.004, length / whole) }} />;
+          return (
+            <span
+              key={answer.since}
+              className={`tone-${answer.answer.tone}`}
+              style={{ flexGrow: Math.max(0.004, length / whole) }}
+            />
+          );
         })}
       </div>
       <ol className="answers small">
         {answers.map((answer, index) => (
           <li key={answer.since}>
             <StateIcon state={answer.answer} />
-            <span className="muted"><Ago at={answer.since} />, for <Lasted from={answer.since} to={answers[index - 1]?.since} /></span>
+            <span className="muted">
+              <Ago at={answer.since} />, for <Lasted from={answer.since} to={answers[index - 1]?.since} />
+            </span>
             {answer.reason && <span className="break answer-reason">{answer.reason}</span>}
           </li>
         ))}

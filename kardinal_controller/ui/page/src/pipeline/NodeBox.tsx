@@ -21,18 +21,40 @@ export function EnvironmentBox({ drawn, place, chosen }: BoxProps & { drawn: Dra
   const to = place.to({ kind: "environment", environment: card.name });
   const line = drawn.commit ? `${drawn.commit.text}${drawn.health && ` · ${drawn.health}`}` : drawn.health;
   return (
-    <Link to={to} data-stop aria-current={chosen || undefined} className={`box environment-box tone-${state.tone} ${tinted ? "tinted" : ""} ${flash}`}>
-      <span className="row"><span className="strong ellipsis">{card.name}</span><span className="end small muted"><Age at={card.since} /></span></span>
+    <Link
+      to={to}
+      data-stop
+      aria-current={chosen || undefined}
+      className={`box environment-box tone-${state.tone} ${tinted ? "tinted" : ""} ${flash}`}
+    >
       <span className="row">
-        <span className="version ellipsis" title={card.incoming ?? card.version}>{card.incoming ?? (card.version || "nothing yet")}</span>
-        {card.incoming && card.version && <span className="chip ellipsis" title={`runs ${card.version}`}>from {card.version}</span>}
+        <span className="strong ellipsis">{card.name}</span>
+        <span className="end small muted">
+          <Age at={card.since} />
+        </span>
+      </span>
+      <span className="row">
+        <span className="version ellipsis" title={card.incoming ?? card.version}>
+          {card.incoming ?? (card.version || "nothing yet")}
+        </span>
+        {card.incoming && card.version && (
+          <span className="chip ellipsis" title={`runs ${card.version}`}>
+            from {card.version}
+          </span>
+        )}
         {card.incoming && !card.version && <span className="chip">comes</span>}
         {!card.incoming && card.behind > 0 && <span className="chip">{card.behind} behind</span>}
       </span>
       <StateIcon state={state} />
-      {progress
-        ? <span className="small muted ellipsis" title={progress.message}>step {progress.index} of {progress.of} · {progress.message || progress.uses}</span>
-        : <span className="small muted two-lines" title={why?.text ?? line}>{why && state.name !== "Verified" ? <SentenceText sentence={{ text: why.text, tone: why.tone }} /> : line}</span>}
+      {progress ? (
+        <span className="small muted ellipsis" title={progress.message}>
+          step {progress.index} of {progress.of} · {progress.message || progress.uses}
+        </span>
+      ) : (
+        <span className="small muted two-lines" title={why?.text ?? line}>
+          {why && state.name !== "Verified" ? <SentenceText sentence={{ text: why.text, tone: why.tone }} /> : line}
+        </span>
+      )}
       {progress && (
         <progress max={1} value={partOf(progress)} aria-label={`step ${progress.index} of ${progress.of}`} />
       )}
@@ -53,11 +75,19 @@ export function GateBox({ gate, place, chosen }: BoxProps & { gate: DrawnGate })
   const to = place.to({ kind: "gate", environment: gate.environment, namespace: gate.namespace, gate: gate.name });
   const closed = gate.answer.tone !== "ok" && gate.answer.tone !== "rest";
   return (
-    <Link to={to} data-stop aria-current={chosen || undefined} className={`box gate-box tone-${gate.answer.tone} ${closed ? "tinted" : ""} ${flash}`} title={`${gate.namespace}/${gate.name} before ${gate.environment}`}>
+    <Link
+      to={to}
+      data-stop
+      aria-current={chosen || undefined}
+      className={`box gate-box tone-${gate.answer.tone} ${closed ? "tinted" : ""} ${flash}`}
+      title={`${gate.namespace}/${gate.name} before ${gate.environment}`}
+    >
       <StateIcon state={gate.answer} word={false} />
       <span className="gate-words">
         <span className="ellipsis toned small">{gate.name}</span>
-        <span className="ellipsis muted tiny">{gate.opensAt ? <Countdown until={gate.opensAt} onlyRest /> : gate.detail || gate.answer.name}</span>
+        <span className="ellipsis muted tiny">
+          {gate.opensAt ? <Countdown until={gate.opensAt} onlyRest /> : gate.detail || gate.answer.name}
+        </span>
       </span>
     </Link>
   );

@@ -41,36 +41,65 @@ export default function PipelinePage({ namespace, name }: { namespace: string; n
   const document = state.document ?? kept;
 
   if (state.error && state.error.status !== 401 && !document) {
-    return <main className="main"><Failure error={state.error} /></main>;
+    return (
+      <main className="main">
+        <Failure error={state.error} />
+      </main>
+    );
   }
   if (!document) return <main className="main" aria-busy />;
   const { paused } = document;
   const request = { namespace, pipeline: name };
-  const environments = Object.values(document.nodes).flatMap((node) => (node.kind === "environment" ? [node.card] : []));
+  const environments = Object.values(document.nodes).flatMap((node) =>
+    node.kind === "environment" ? [node.card] : [],
+  );
   const order = environments.sort((a, b) => a.order - b.order).map((card) => card.name);
   return (
     <main className="main pipeline">
       <div className="heading">
         <h1 className="break">{document.name}</h1>
-        <span className="muted break">{document.namespace} · <OutLink link={document.repository} /> · {document.branch}</span>
+        <span className="muted break">
+          {document.namespace} · <OutLink link={document.repository} /> · {document.branch}
+        </span>
         <span className="space" />
-        <Link className="button" to={yamlPath("pipeline", namespace, name)}>YAML</Link>
-        {paused === undefined
-          ? <ActionButton action="pause" label="Pause" request={request} />
-          : <ActionButton action="resume" label="Resume" request={request} />}
-        <ActionButton action="promote" label="Promote" request={request} environments={order} bundles={Object.values(document.bundles)} />
+        <Link className="button" to={yamlPath("pipeline", namespace, name)}>
+          YAML
+        </Link>
+        {paused === undefined ? (
+          <ActionButton action="pause" label="Pause" request={request} />
+        ) : (
+          <ActionButton action="resume" label="Resume" request={request} />
+        )}
+        <ActionButton
+          action="promote"
+          label="Promote"
+          request={request}
+          environments={order}
+          bundles={Object.values(document.bundles)}
+        />
       </div>
       {state.error && state.error.status !== 401 && <Failure error={state.error} />}
       <Notices notices={document.notices} />
       <div className={state.live ? "content" : "content stale"}>
-        {Object.keys(document.bundles).length === 0
-          ? <Empty text="No Bundle has been created yet; below is the way that one would take." command={`kardinal create bundle ${name} --image REPOSITORY:TAG -n ${namespace}`} />
-          : <Timeline document={document} order={order} place={place} />}
+        {Object.keys(document.bundles).length === 0 ? (
+          <Empty
+            text="No Bundle has been created yet; below is the way that one would take."
+            command={`kardinal create bundle ${name} --image REPOSITORY:TAG -n ${namespace}`}
+          />
+        ) : (
+          <Timeline document={document} order={order} place={place} />
+        )}
         {place.compare && <Comparison document={document} order={order} place={place} />}
         <div className={`walk ${place.open ? "with-drawer" : ""}`}>
-          {narrow
-            ? <DagList document={document} place={place} />
-            : <div className="panel dag"><Suspense fallback={null}><Dag document={document} place={place} /></Suspense></div>}
+          {narrow ? (
+            <DagList document={document} place={place} />
+          ) : (
+            <div className="panel dag">
+              <Suspense fallback={null}>
+                <Dag document={document} place={place} />
+              </Suspense>
+            </div>
+          )}
           {place.open && <Drawer key={place.stream(place.open)} document={document} open={place.open} place={place} />}
         </div>
       </div>

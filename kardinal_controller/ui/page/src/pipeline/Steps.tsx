@@ -23,10 +23,19 @@ export function Steps({ steps }: { steps: Readonly<Record<string, StepLine>> }) 
           const [Icon, tone] = LOOKS[step.state];
           return (
             <li key={number} className={step.state === "Pending" || step.state === "Skipped" ? "muted" : ""}>
-              <span className={`state tone-${tone}`} title={step.state}><Icon aria-hidden /><span className="unseen">{step.state}</span></span>
+              <span className={`state tone-${tone}`} title={step.state}>
+                <Icon aria-hidden />
+                <span className="unseen">{step.state}</span>
+              </span>
               <code>{step.uses}</code>
-              <span className="end small muted">{step.startedAt && <Lasted from={step.startedAt} to={step.finishedAt ?? undefined} />}</span>
-              {step.message && <span className={`small break step-message ${step.state === "Failed" ? "tone-bad toned" : "muted"}`}>{step.message}</span>}
+              <span className="end small muted">
+                {step.startedAt && <Lasted from={step.startedAt} to={step.finishedAt ?? undefined} />}
+              </span>
+              {step.message && (
+                <span className={`small break step-message ${step.state === "Failed" ? "tone-bad toned" : "muted"}`}>
+                  {step.message}
+                </span>
+              )}
             </li>
           );
         })}

@@ -26,9 +26,7 @@ export function Timeline({ document, order, place }: TimelineProps) {
   return (
     <section aria-label="Bundles, oldest first">
       <ol className="timeline" ref={list}>
-        {document.moreBundles > 0 && (
-          <li className="more small muted">{document.moreBundles} older</li>
-        )}
+        {document.moreBundles > 0 && <li className="more small muted">{document.moreBundles} older</li>}
         {cards.map((card) => (
           <li key={card.name} data-shown={card.name === shown || undefined} className="panel bundle">
             <button
@@ -40,7 +38,9 @@ export function Timeline({ document, order, place }: TimelineProps) {
               onClick={() => place.select(card.name)}
             >
               <span className="version ellipsis">{card.versions}</span>
-              <span className="small muted ellipsis">{card.author || card.name} · <Age at={card.created} /></span>
+              <span className="small muted ellipsis">
+                {card.author || card.name} · <Age at={card.created} />
+              </span>
               <Segments card={card} order={order} />
             </button>
             {card.name !== shown && shown && (
@@ -76,7 +76,11 @@ export function Segments({ card, order }: { card: BundleCard; order: readonly st
         // What was Verified and has been replaced since is history: it is drawn fainter than what runs.
         const past = state?.tone === "ok" && !runs.has(name);
         return (
-          <span key={name} title={says[index]} className={state ? `segment tone-${state.tone} ${past ? "was" : "full"}` : "segment"} />
+          <span
+            key={name}
+            title={says[index]}
+            className={state ? `segment tone-${state.tone} ${past ? "was" : "full"}` : "segment"}
+          />
         );
       })}
     </span>

@@ -25,6 +25,11 @@ test("what is promoted later stands further to the right", () => {
 });
 
 test("an edge to a node that is not there is left out", () => {
-  const places = placesOf(structureOf({ ...drawn("ok"), edges: { a: { source: "environment/dev", target: "gone", open: true, tone: "ok" } } }));
+  const places = placesOf(
+    structureOf({
+      ...drawn("ok"),
+      edges: { a: { source: "environment/dev", target: "gone", open: true, tone: "ok" } },
+    }),
+  );
   expect(Object.keys(places)).toEqual(["environment/dev", "environment/prod"]);
 });

@@ -28,7 +28,12 @@ export function App() {
   }, [ended, queries]);
 
   if (viewer.error?.status === 401) return <LogInPage refusal={viewer.error} />;
-  if (viewer.error) return <main className="main"><Failure error={viewer.error} /></main>;
+  if (viewer.error)
+    return (
+      <main className="main">
+        <Failure error={viewer.error} />
+      </main>
+    );
   if (!viewer.data) return null;
   return (
     <ViewerContext value={viewer.data}>

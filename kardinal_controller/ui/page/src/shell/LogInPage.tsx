@@ -45,9 +45,17 @@ function TokenForm() {
   return (
     <form className="stack" onSubmit={submit}>
       <label htmlFor="token">Paste a token of the cluster. You see what it may list; the page changes nothing.</label>
-      <textarea id="token" value={token} onChange={(event) => setToken(event.target.value)} autoComplete="off" spellCheck={false} />
+      <textarea
+        id="token"
+        value={token}
+        onChange={(event) => setToken(event.target.value)}
+        autoComplete="off"
+        spellCheck={false}
+      />
       <div className="row">
-        <button type="submit" className="button first" disabled={entering.isPending || !token.trim()}>Log in</button>
+        <button type="submit" className="button first" disabled={entering.isPending || !token.trim()}>
+          Log in
+        </button>
       </div>
       {entering.error && <Failure error={entering.error} />}
       <h3>A token for an hour</h3>

@@ -33,7 +33,9 @@ export function TopBar() {
       </Link>
       <nav aria-label="Pages">
         {TABS.map(([name, to, active]) => (
-          <Link key={to} to={to} className="tab" aria-current={active.test(path) ? "page" : undefined}>{name}</Link>
+          <Link key={to} to={to} className="tab" aria-current={active.test(path) ? "page" : undefined}>
+            {name}
+          </Link>
         ))}
       </nav>
       <SearchField />
@@ -58,7 +60,9 @@ function ConnectionDot() {
   if (!words) return null;
   const tone = connection?.live ? "ok" : lost === undefined ? "rest" : "bad";
   return (
-    <span className={`dot tone-${tone}`} role="status" title={lost === undefined ? undefined : absolute(lost)}>{words}</span>
+    <span className={`dot tone-${tone}`} role="status" title={lost === undefined ? undefined : absolute(lost)}>
+      {words}
+    </span>
   );
 }
 
@@ -78,7 +82,9 @@ function NamespaceMenu() {
           <DropdownMenu.RadioGroup value={filters.namespace} onValueChange={(value) => setFilter("namespace", value)}>
             <DropdownMenu.RadioItem value="">all namespaces</DropdownMenu.RadioItem>
             {namespaces.map((name) => (
-              <DropdownMenu.RadioItem key={name} value={name}>{name}</DropdownMenu.RadioItem>
+              <DropdownMenu.RadioItem key={name} value={name}>
+                {name}
+              </DropdownMenu.RadioItem>
             ))}
           </DropdownMenu.RadioGroup>
         </DropdownMenu.Content>
@@ -92,7 +98,13 @@ function ThemeButton() {
   const Icon = theme === "system" ? SunMoon : theme === "light" ? Sun : Moon;
   const label = `Colours: ${theme === "system" ? "as the system" : theme}`;
   return (
-    <button type="button" className="button plain" aria-label={label} title={label} onClick={() => setTheme(nextTheme())}>
+    <button
+      type="button"
+      className="button plain"
+      aria-label={label}
+      title={label}
+      onClick={() => setTheme(nextTheme())}
+    >
       <Icon aria-hidden />
     </button>
   );

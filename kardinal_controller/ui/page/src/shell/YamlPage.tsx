@@ -20,7 +20,9 @@ export default function YamlPage({ kind, namespace, name }: { kind: string; name
     <main className="main">
       <div className="heading">
         <h1 className="break">{name}</h1>
-        <span className="muted">{kind} · {namespace}</span>
+        <span className="muted">
+          {kind} · {namespace}
+        </span>
         <span className="space" />
         {yaml.data && <CopyButton text={yaml.data} label="Copy the YAML" />}
       </div>

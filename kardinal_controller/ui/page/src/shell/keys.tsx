@@ -47,7 +47,9 @@ function isTyping(target: EventTarget | null): boolean {
 
 /** Move the focus among the things with `data-stop`; return whether the key is one of those that do. */
 export function moveFocus(key: string): boolean {
-  const stops = [...document.querySelectorAll<HTMLElement>("[data-stop]")].filter((each) => each.getClientRects().length);
+  const stops = [...document.querySelectorAll<HTMLElement>("[data-stop]")].filter(
+    (each) => each.getClientRects().length,
+  );
   const at = stops.findIndex((each) => each === document.activeElement);
   const chosen = key === "j" ? stops[at + 1] : key === "k" ? stops[Math.max(0, at - 1)] : undefined;
   const next = chosen ?? inDirection(key, stops, stops[at]);
@@ -98,7 +100,9 @@ export function KeyHelp({ open, close }: { open: boolean; close: () => void }) {
       <dl className="keys">
         {KEYS.map(([key, does]) => (
           <div key={key} className="row">
-            <dt><kbd>{key}</kbd></dt>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
             <dd>{does}</dd>
           </div>
         ))}

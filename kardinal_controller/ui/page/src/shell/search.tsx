@@ -49,7 +49,9 @@ export function SearchField() {
   };
   return (
     <div className="search" role="search">
-      <label className="unseen" htmlFor="search">Find a Pipeline, version, commit or person</label>
+      <label className="unseen" htmlFor="search">
+        Find a Pipeline, version, commit or person
+      </label>
       <input
         id="search"
         type="search"

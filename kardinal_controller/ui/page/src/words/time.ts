@@ -17,7 +17,12 @@ export function roughly(milliseconds: number): string {
 /** Return a duration with its two largest units: `2 d 13 h`, `4 min 12 s`. */
 export function exactly(milliseconds: number): string {
   const length = Math.max(0, milliseconds);
-  const units: [number, string][] = [[DAY, "d"], [HOUR, "h"], [MINUTE, "min"], [SECOND, "s"]];
+  const units: [number, string][] = [
+    [DAY, "d"],
+    [HOUR, "h"],
+    [MINUTE, "min"],
+    [SECOND, "s"],
+  ];
   const first = units.findIndex(([unit]) => length >= unit);
   if (first < 0) return "0 s";
   const parts: string[] = [];
