@@ -134,7 +134,7 @@ async def test_a_token_that_may_not_set_labels_fails_nothing(promotions: Promoti
 @EVERYWHERE
 async def test_a_pull_request_that_is_opened_as_a_draft_waits_for_a_person(promotions: Promotions, site: Site) -> None:
     promotion = await promotions.proposed(git={"pullRequest": {"draft": True}}, approval="auto", pr=True)
-    assert promotion.message.startswith("pull request 1 is a draft, and kardinal merges none")
+    assert "draft" in promotion.message
     title = site.proposals()[1].title
     assert title.startswith(site.draft_prefix)
     assert site.asked("merge") == []

@@ -74,10 +74,8 @@ async def test_a_wait_survives_a_restart(world: World, tmp_path: Path) -> None:
 
 async def test_a_missing_overlay_is_named(world: World, repository: GitRepository) -> None:
     reason, message = await failed(world, promotion_step(repository, path="environments/nowhere"))
-    assert (reason, message) == (
-        "EditError",
-        "kustomize-set-image: environments/nowhere: no such directory in the repository",
-    )
+    assert reason == "EditError"
+    assert message.startswith("kustomize-set-image: environments/nowhere: no such directory")
     assert repository.promotions(DEV) == []
 
 
@@ -113,7 +111,7 @@ async def test_a_directory_without_a_kustomization_is_named(world: World, reposi
 async def test_unsupported_fields_are_refused_and_never_ignored(world: World, repository: GitRepository) -> None:
     reason, message = await failed(world, promotion_step(repository, update={"strategy": "oci"}))
     assert reason == "InvalidSpec"
-    assert message.startswith("update.strategy: 'oci' is not available in this version")
+    assert message.startswith("update.strategy: 'oci' is not available")
     assert repository.promotions(DEV) == []
 
 

@@ -26,7 +26,8 @@ async def test_it_fails_with_what_to_do_and_the_pipeline_says_so_before(
     await start_controller(world)
     await world.apply(pipeline(repository, environments=[DEV]))
     ready = await world.wait_for(PIPELINE, "my-app", lambda obj: bool(_readiness(obj)))
-    assert "hooks that a promotion would bypass: pre-receive" in _readiness(ready)
+    assert "hooks" in _readiness(ready)
+    assert "pre-receive" in _readiness(ready)
     await world.apply(bundle("my-app-1"))
     step = await world.wait_for(
         PROMOTION_STEP, f"my-app-1-{DEV}", lambda obj: obj.get("status", {}).get("state") == "Failed"

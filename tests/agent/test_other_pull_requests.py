@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -58,7 +59,8 @@ async def test_an_unrelated_pull_request_is_success_and_one_that_reaches_prod_wa
     assert len(gitea.asked(WRITE)) == 3
     await world.live(SOON)
     await answer(world)
-    assert gitea.told(reaching) == ("success", f"every gate of {PROD} is open")
+    state, description = gitea.told(reaching)
+    assert (state, PROD in description) == ("success", True)
     assert len(gitea.asked(WRITE)) == 5
 
     # An agent that comes back reads what is there.
@@ -157,5 +159,7 @@ async def test_gates_and_a_pause_reach_the_host_from_the_control_plane(world: Wo
     freeze = gate("my-app-freeze", "false", applies_to=None, labels={"kardinal.io/type": "freeze"}, message="incident")
     await world.apply(freeze)
     await world.live(SOON)
-    assert gitea.told(reaching) == ("pending", f"{PROD}: held by a freeze of my-app: incident")
+    state, description = gitea.told(reaching)
+    assert state == "pending"
+    assert re.fullmatch(f"{PROD}: .*freeze.*: incident", description)
     assert gitea.told(unrelated) == OPEN

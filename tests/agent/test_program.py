@@ -15,8 +15,10 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
 from kardinal.kube import Client, load_connection
+from kardinal.objects import DEPLOYMENT
 from kardinal.promotion.api import names
 from kardinal.promotion.kinds import PROMOTION_STEP
+from kardinal_agent.health.workloads import missing_workload
 from kardinal_agent.main import main
 from kardinal_agent.options import AgentOptions
 from kardinal_agent.program import Agent
@@ -89,7 +91,7 @@ async def test_secrets_and_deployments_are_those_of_the_agents_own_cluster(
         await deploy(world)
         await create(world, promotion_step(repository, shard="east", labels={names.LABEL_SHARD: "east"}))
         status = await reached(world, "HealthChecking")
-        assert status["message"] == f"waits for Deployment {DEV}/my-app to exist"
+        assert status["message"] == missing_workload(DEPLOYMENT, DEV, "my-app").message
         await deploy(world, client=local)
         await reached(world, "Verified")
         await world.stop(agent)

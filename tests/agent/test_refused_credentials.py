@@ -106,7 +106,7 @@ async def test_another_attempt_goes_on_with_an_open_pull_request_and_its_approva
     await world.live(timedelta(minutes=11))
     assert (await state(world))["state"] == "Failed"
     (comment,) = gitea.pulls[1].comments
-    assert f"The promotion of Bundle {BUNDLE_NAME} to {DEV} has failed" in comment
+    assert f"{DEV} has failed" in comment
     assert f"kardinal retry {BUNDLE_NAME} --env {DEV}" in comment
     assert gitea.status(1, "kardinal")[0] == "pending"
     assert "the promotion has failed" in gitea.status(1, "kardinal")[1]

