@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
@@ -82,10 +83,8 @@ async def test_images_of_another_namespace_are_not_told(world: World, repository
     await start_controller(world)
     await promote(world, repository, FOREIGN, timeout="2s")
     message = await message_with(world, "waits for Deployment")
-    assert message == (
-        f"waits for Deployment {FOREIGN}/web: it does not run the promoted image yet "
-        f"(annotate namespace {FOREIGN} with {ANNOTATION}: {TEAM} to see what it runs)"
-    )
+    assert message.startswith(f"waits for Deployment {FOREIGN}/web: ")
+    assert message.endswith(f"(annotate namespace {FOREIGN} with {ANNOTATION}: {TEAM} to see what it runs)")
     assert "neptune" not in await seen_by_the_team(world)
     await message_with(world, "not healthy within 2s")
     assert "neptune" not in await seen_by_the_team(world)
@@ -107,18 +106,18 @@ async def test_numbers_and_conditions_of_another_namespace_are_not_told(
     }
     failing = {"type": "Available", "status": "False", "message": "neptune has no quota"}
     rollouts = (
-        ({"updatedReplicas": 3, "replicas": 7}, "not all of its replicas are updated"),
-        ({"updatedReplicas": 7, "replicas": 9}, "replicas of the version before still run"),
-        ({"replicas": 7, "availableReplicas": 5}, "not all of its replicas are available"),
+        ({"updatedReplicas": 3, "replicas": 7}, "are updated"),
+        ({"updatedReplicas": 7, "replicas": 9}, "version before still run"),
+        ({"replicas": 7, "availableReplicas": 5}, "are available"),
         ({"availableReplicas": 7, "conditions": [failing]}, "it is not Available"),
-        ({"conditions": [failing, late]}, "its rollout exceeded its progress deadline"),
+        ({"conditions": [failing, late]}, "progress deadline"),
     )
     await start_controller(world)
     await promote(world, repository, FOREIGN)
     for status, words in rollouts:
         await set_status(world, FOREIGN, observedGeneration=2, **status)
         message = await message_with(world, words)
-        assert f"Deployment {FOREIGN}/web: {words} (annotate" in message
+        assert re.search(rf"Deployment {FOREIGN}/web: [A-Za-z ]*{words} \(annotate", message)  # Without a number.
     assert "neptune" not in await seen_by_the_team(world)
 
 
@@ -137,7 +136,7 @@ async def test_namespaces_of_the_system_are_no_proof(world: World, repository: G
         name = names.step_name("my-app-1", f"e{number}")
         step = await world.wait_for(PROMOTION_STEP, name, lambda step: _state(step) == "Failed")
         message = step["status"]["message"]
-        assert message.startswith(f"health.resource.namespace: {where} is not among the namespaces")
+        assert message.startswith(f"health.resource.namespace: {where} is not ")
         assert "--health-namespaces" in message
         assert repository.promotions(f"e{number}") == []
     assert "neptune" not in await seen_by_the_team(world)

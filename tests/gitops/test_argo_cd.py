@@ -121,9 +121,8 @@ async def verified(environment: Environment, tag: str, *, never_failed: bool = T
         step = await environment.end_of(name)
     assert step["status"]["state"] == "Verified", step["status"]["message"]
     commit = step["status"]["commit"]
-    assert step["status"]["message"] == (
-        f"Application {NAMESPACE}/{environment.name} is Synced to commit {commit[:7]} and Healthy"
-    )
+    message = step["status"]["message"]
+    assert message.startswith(f"Application {NAMESPACE}/{environment.name} is Synced to commit {commit[:7]} ")
     found = await environment.client.get(APPLICATION, environment.name, NAMESPACE)
     assert (found["status"]["sync"]["status"], found["status"]["health"]["status"]) == ("Synced", "Healthy")
     assert await environment.image() == f"{IMAGE}:{tag}"
@@ -223,7 +222,7 @@ async def test_a_manifest_that_cannot_be_built(environment: Environment) -> None
     good = environment.repository.read(DEPLOYMENT)
     environment.repository.commit({DEPLOYMENT: "kind: [\n"})
     name = await environment.promote("1.2.0")
-    await waits(environment, name, "Argo CD cannot compare it (ComparisonError): correct its source")
+    await waits(environment, name, "cannot compare it (ComparisonError)")
     environment.repository.commit({DEPLOYMENT: good})
     step = await environment.end_of(name)
     assert step["status"]["state"] == "Verified", step["status"]["message"]
@@ -236,7 +235,7 @@ async def test_a_person_must_sync(environment: Environment) -> None:
     await application_is(environment, "OutOfSync")
     async with recorded(environment.client, APPLICATION, NAMESPACE, environment.name) as versions:
         name = await environment.promote("1.1.0")
-        step = await waits(environment, name, "it is OutOfSync and has no automated sync: a person must sync it")
+        step = await waits(environment, name, "has no automated sync")
         commit = step["status"]["commit"]
         operation = {"initiatedBy": {"username": "somebody"}, "sync": {"revision": commit}}
         await environment.client.patch(APPLICATION, environment.name, NAMESPACE, {"operation": operation})
@@ -258,9 +257,9 @@ async def test_several_sources(environment: Environment, tmp_path: Path) -> None
     await verified(environment, "1.1.0")
     await automate(environment, None)
     name = await environment.promote("1.2.0")
-    await waits(environment, name, "it is OutOfSync and has no automated sync: a person must sync it")
+    await waits(environment, name, "has no automated sync")
     await automate(environment, {"prune": True})
-    await waits(environment, name, "Argo CD may leave several sources so: a person must sync it, or set selfHeal")
+    await waits(environment, name, "or set selfHeal")
     await automate(environment, {"prune": True, "selfHeal": True})
     step = await environment.end_of(name)
     assert step["status"]["state"] == "Verified", step["status"]["message"]

@@ -96,7 +96,7 @@ def test_a_version_is_promoted_one_fails_its_analysis_and_the_next_repairs_it(
     metrics.success_rate = 50.0
     status = application.failed(application.promote("3.0.0"))
     assert status["health"]["reason"] == "CanaryFailed"
-    assert "its analysis failed, and the primary runs the version before" in status["message"]
+    assert "its analysis failed" in status["message"]
     primary_runs(application, "2.0.0")
 
     metrics.success_rate = 100.0

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.objects import DEPLOYMENT, POD, REPLICA_SET, JsonObject
+from kardinal.objects import DEPLOYMENT, POD, REPLICA_SET, JsonObject, Key
 from kardinal_agent.health import Verdict, Watched
 from kardinal_agent.health.argo_rollouts import ROLLOUT, ArgoRollouts
+from kardinal_agent.health.verdict import MissingObject
 from tests.health.rollout_cases import ROLLOUT_CASES, replica_set, rollout
 from tests.health.tools import (
     NEW,
@@ -46,14 +47,14 @@ def test_a_state_of_a_rollout(case: Case) -> None:
 
 def test_it_looks_at_the_named_rollout() -> None:
     assert ArgoRollouts().watches(STEP) == (Watched(kind=ROLLOUT, namespace="prod", name="app"),)
-    assert verdict().message == "waits for Rollout prod/app to exist"
+    assert verdict().absent == MissingObject(ROLLOUT, Key("prod", "app"), "health.argoRollouts.name")
     assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(rollout()))) == [STABLE]
 
 
 def test_init_containers_count_and_none_may_run_the_version_before() -> None:
     found = rollout()
     change("spec", "template", "spec", "initContainers", to=[{"name": "migrate", "image": OLD}])(found)
-    assert verdict(found).message.endswith("it does not run the promoted image yet")
+    assert verdict(found).message.endswith("the promoted image yet")
 
 
 def referring() -> JsonObject:
@@ -68,7 +69,7 @@ def test_the_template_is_that_of_the_workload_it_refers_to() -> None:
     below = ArgoRollouts().related(STEP, promotion(NEW), objects_of(referring()))
     assert list(below) == [Watched(kind=DEPLOYMENT, namespace="prod", name="app"), STABLE]
     assert verdict(referring(), deployment(replicas=0)).state == "healthy"
-    assert verdict(referring(), deployment(OLD)).message.endswith("it does not run the promoted image yet")
+    assert verdict(referring(), deployment(OLD)).message.endswith("the promoted image yet")
     assert verdict(referring()).message.endswith("the Deployment of its workloadRef does not exist")
     unseen = verdict(referring(), deployment(generation=5))
     assert unseen.message.endswith("the latest generation of its workloadRef is not observed yet")
@@ -88,7 +89,7 @@ def test_the_correction_of_a_degraded_rollout_is_not_failed_by_it() -> None:
 @pytest.mark.parametrize(
     ("stable", "words"),
     [
-        (replica_set(OLD), "the new version is not the stable one yet"),
+        (replica_set(OLD), "is not the stable one yet"),
         (replica_set(hash_="6cf78c66c5"), "the ReplicaSet of its stable version is not seen yet"),
         (replica_set(owner="other"), "the ReplicaSet of its stable version is not seen yet"),
     ],

@@ -73,7 +73,7 @@ async def test_an_object_that_was_found_is_waited_for_after_it_was_deleted_and_m
     await create(world, step)
     commit = (await reached(world, "HealthChecking"))["commit"]
     await world.client.delete(APPLICATION, APP, TEAM)
-    await message_with(world, f"waits for Application {TEAM}/{APP} to exist")
+    await message_with(world, f"Application {TEAM}/{APP} to exist")
     await put(world, APPLICATION, TEAM, **application(repository, commit, path="environments/other"))
     await message_with(world, f"does not read environments/{DEV}")
     await put(world, APPLICATION, TEAM, **application(repository, commit))

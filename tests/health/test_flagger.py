@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.objects import DEPLOYMENT, POD, JsonObject
+from kardinal.objects import DEPLOYMENT, POD, JsonObject, Key
 from kardinal_agent.health import Verdict, Watched
 from kardinal_agent.health.flagger import CANARY, Flagger
+from kardinal_agent.health.verdict import MissingObject
 from tests.health.rollout_cases import CANARY_CASES, FAILED, canary
 from tests.health.tools import (
     NEW,
@@ -47,14 +48,14 @@ def test_it_looks_at_the_canary_its_target_and_its_primary() -> None:
         Watched(kind=DEPLOYMENT, namespace="prod", name="app"),
         Watched(kind=DEPLOYMENT, namespace="prod", name="app-primary"),
     ]
-    assert verdict().message == "waits for Canary prod/app to exist"
+    assert verdict().absent == MissingObject(CANARY, Key("prod", "app"), "health.flagger.name")
 
 
 @pytest.mark.parametrize(
     ("changed", "primary", "words"),
     [
         (None, PRIMARY, "its target does not exist"),
-        (deployment(OLD), PRIMARY, "its target does not run the promoted image yet"),
+        (deployment(OLD), PRIMARY, "its target does not run"),
         (TARGET, None, "its primary does not exist"),
         (TARGET, deployment(OLD, name="app-primary"), "Flagger has not taken up the new version yet"),
         (TARGET, deployment(name="app-primary", availableReplicas=1), "its primary is not there yet"),

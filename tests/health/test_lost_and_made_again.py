@@ -24,7 +24,7 @@ from tests.support.world import World
 __all__ = ["elsewhere"]
 
 ARGOCD = {"type": "argocd", "argocd": {"name": APP, "namespace": TEAM}}
-NOT_YET = "it does not run the promoted image yet"
+NOT_YET = "the promoted image yet"
 FLUX = {"type": "flux", "flux": {"name": APP, "namespace": TEAM}}
 
 
@@ -58,7 +58,7 @@ async def test_a_deployment_that_is_made_again_is_judged_anew(world: World, repo
     await create(world, promotion_step(repository))
     await message_with(world, NOT_YET)
     await world.delete(DEPLOYMENT, APP, DEV)
-    await message_with(world, f"waits for Deployment {DEV}/{APP} to exist")
+    await message_with(world, f"Deployment {DEV}/{APP} to exist")
     again = await deploy(world, image=f"{IMAGE}:1.0.0")
     assert again["metadata"]["uid"] != before["metadata"]["uid"]
     await message_with(world, NOT_YET)
@@ -87,7 +87,7 @@ async def test_an_object_of_a_tool_that_is_made_again_is_judged_anew(
     await create(world, promotion_step(repository, health=health))
     commit = (await reached(world, "HealthChecking"))["commit"]
     await world.client.delete(kind, APP, TEAM)
-    await message_with(world, f"waits for {kind.kind} {TEAM}/{APP} to exist")
+    await message_with(world, f"{kind.kind} {TEAM}/{APP} to exist")
     again = await put(world, kind, TEAM, **said())
     assert again["metadata"]["uid"] != before["metadata"]["uid"]
     await world.live(timedelta(seconds=2))

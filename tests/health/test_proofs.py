@@ -119,10 +119,8 @@ async def test_a_failure_that_lasts_ends_the_promotion_long_before_its_timeout(
     status = await reached(world, "Failed", within=timedelta(minutes=1))
     assert world.clock.now() - began >= timedelta(seconds=30)
     assert status["conditions"][0]["reason"] == "HealthFailed"
-    assert status["message"] == (
-        f"health-check: ProgressDeadlineExceeded: Deployment {DEV}/my-app: "
-        "its rollout exceeded its progress deadline: too slow"
-    )
+    assert status["message"].startswith(f"health-check: ProgressDeadlineExceeded: Deployment {DEV}/my-app: ")
+    assert status["message"].endswith(": too slow")
 
 
 @pytest.mark.local_only("statuses of Deployments are written by hand")

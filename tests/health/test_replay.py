@@ -132,15 +132,15 @@ def test_flux_misses_no_version(promoted: Promoted) -> None:
     ("moment", "words"),
     [
         ("0-no-controller", "it has applied nothing yet"),
-        ("2-just-after-push", "what it has applied is without"),
-        ("3-reconciling", "what it has applied is without commit bbbbbbb: it is reconciling"),
-        ("9b-suspended-after-push", "it is suspended: a person must resume it"),
-        ("9c-suspended-after-reconcile-request", "it is suspended: a person must resume it"),
+        ("2-just-after-push", "is without"),
+        ("3-reconciling", ": it is reconciling"),
+        ("9b-suspended-after-push", "it is suspended"),
+        ("9c-suspended-after-reconcile-request", "it is suspended"),
         ("10a-resumed-instant", "it is reconciling"),
-        ("13-bad-path", "its source is missing, or has no such path"),
-        ("14-externalartifact", "it has been Stalled since before: a person must correct it"),
-        ("15-missing-source", "its source is missing, or has no such path"),
-        ("17-controller-dead-after-push", "what it has applied is without"),
+        ("13-bad-path", "its source is missing"),
+        ("14-externalartifact", "Stalled since before"),
+        ("15-missing-source", "its source is missing"),
+        ("17-controller-dead-after-push", "is without"),
     ],
 )
 def test_a_moment_of_flux_is_told_as_it_is(moment: str, words: str) -> None:
@@ -177,17 +177,17 @@ def test_argo_cd_misses_no_version(promoted: Promoted) -> None:
 @pytest.mark.parametrize(
     ("moment", "commit", "words"),
     [
-        ("0-no-controller", "0ae6d6e", "Argo CD has not compared its source yet"),
-        ("2-just-after-push", "4d73866", "it is compared with a revision without"),
-        ("3a-operation-pending-operationState-absent", "4d73866", "it is compared with a revision without"),
+        ("0-no-controller", "0ae6d6e", "not compared its source"),
+        ("2-just-after-push", "4d73866", "a revision without"),
+        ("3a-operation-pending-operationState-absent", "4d73866", "a revision without"),
         ("3b-op-running", "4d73866", "a sync is under way"),
         ("3c-op-succeeded-but-OutOfSync-stale-Healthy", "4d73866", "it is OutOfSync"),
         ("3d-synced-progressing", "4d73866", "it is Progressing"),
         ("5-broken-image-progressing", "34f15cf", "it is Progressing"),
-        ("7-broken-schema", "bbeabc7", "a sync is under way and is tried again after a failure"),
-        ("7b-broken-yaml", "6a1236f", "Argo CD cannot compare it (ComparisonError): correct its source"),
-        ("9-autosync-off-after-push", "e7824c0", "it is OutOfSync and has no automated sync: a person must sync it"),
-        ("10-skip-reconcile-after-push", "e7824c0", "skip-reconcile freezes it: a person must remove it"),
+        ("7-broken-schema", "bbeabc7", "tried again after a failure"),
+        ("7b-broken-yaml", "6a1236f", "cannot compare it (ComparisonError)"),
+        ("9-autosync-off-after-push", "e7824c0", "has no automated sync"),
+        ("10-skip-reconcile-after-push", "e7824c0", "skip-reconcile freezes it"),
     ],
 )
 def test_a_moment_of_argo_cd_is_told_as_it_is(moment: str, commit: str, words: str) -> None:
