@@ -88,10 +88,10 @@ class Assets:
         path = request.match_info["path"]
         is_asset = path.startswith("assets/")
         found = self._files.get(path)
-        if found is None and (is_asset or Path(path).suffix in _TYPES):
+        if found is None and is_asset:
             raise Refusal(HTTPStatus.NOT_FOUND, "the page has no such file", remedy="Reload the page.")
         if found is None:
-            # Every other path is a place in the page, which finds it itself.
+            # Every other path is a place in the page, which finds it itself: a Pipeline may be named `x.js`.
             found = self._files["index.html"]
         return _response(request, found, caching=_ALWAYS if is_asset else "no-cache")
 

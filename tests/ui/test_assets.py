@@ -9,6 +9,7 @@ from pathlib import Path
 
 import aiohttp
 from aiohttp import web
+from yarl import URL
 
 from kardinal.runtime.listener import Listener
 from kardinal.runtime.routes import add_routes
@@ -39,8 +40,9 @@ def build(directory: Path) -> None:
 async def test_every_path_is_the_page_and_hashed_files_are_kept(tmp_path: Path, session: aiohttp.ClientSession) -> None:
     build(tmp_path / "built")
     async with served(tmp_path / "built") as url:
-        for path in ("/ui/", "/ui/pipelines/shop/search.v2", "/ui/b/x"):
+        for path in ("/ui/", "/ui/pipelines/shop/search.v2", "/ui/pipelines/shop/x.js", "/ui/bundles/shop.css/x.svg"):
             async with session.get(f"{url}{path}") as answer:
+                assert (answer.status, answer.content_type) == (HTTPStatus.OK, "text/html"), path
                 assert (await answer.text(), answer.headers["Cache-Control"]) == (INDEX, "no-cache")
         async with session.get(f"{url}/ui/assets/index-1f2e.js") as answer:
             assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
@@ -54,11 +56,17 @@ async def test_every_path_is_the_page_and_hashed_files_are_kept(tmp_path: Path, 
 async def test_no_path_reaches_other_files(tmp_path: Path, session: aiohttp.ClientSession) -> None:
     build(tmp_path / "built")
     async with served(tmp_path / "built") as url:
-        for path in ("assets/../../secret", "assets/%2e%2e/%2e%2e/secret", "assets//etc/passwd", "assets/x.js", "x.js"):
-            async with session.get(f"{url}/ui/{path}") as answer:
+        for path in (
+            "assets/../../secret",
+            "assets/%2e%2e/%2e%2e/secret",
+            "assets//etc/passwd",
+            "assets/x.js",
+            "x/../../secret",
+        ):
+            async with session.get(URL(f"{url}/ui/{path}", encoded=True)) as answer:
                 assert "secret" not in await answer.text(), path
-            if path.endswith(".js"):
-                assert answer.status == HTTPStatus.NOT_FOUND
+                is_asset = path.startswith("assets/")
+                assert answer.status == (HTTPStatus.NOT_FOUND if is_asset else HTTPStatus.OK), path
 
 
 async def test_page_knows_the_path_below_which_it_is_served(tmp_path: Path, session: aiohttp.ClientSession) -> None:
