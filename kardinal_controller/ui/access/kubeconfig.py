@@ -1,7 +1,7 @@
 """Access by a link with a one-time code, for `kardinal ui` and `kardinal local up` on loopback.
 
 The code stands in the fragment of the link, which browsers send to no server. The page exchanges it once for a secret,
-keeps that in its memory, and sends it as a header with each request. There is no cookie: a cookie of loopback reaches
+keeps that for its tab, and sends it as a header with each request. There is no cookie: a cookie of loopback reaches
 every port of the machine. What is read and done is done as the user of a kubeconfig.
 """
 

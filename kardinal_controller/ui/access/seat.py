@@ -22,7 +22,7 @@ __all__ = ["SESSION_HEADER", "SESSION_PATH", "Access", "Seat"]
 SESSION_PATH = "/api/ui/v1/session"
 """The path of log in and log out, below the base path of the page."""
 SESSION_HEADER = "X-Kardinal-Session"
-"""The header of the secret that a page of `kardinal ui` keeps in its memory."""
+"""The header of the secret that a page of `kardinal ui` keeps for its tab."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
