@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import cast
 
 from aiohttp import web
@@ -44,7 +46,8 @@ class Listener:
         self._per_address = per_address
         self._shutdown_seconds = shutdown_seconds
         self._runner: web.AppRunner | None = None
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
+        self._serve: Callable[..., Awaitable[asyncio.Server]] | None = None
 
     async def start(self, app: web.Application, address: str, *, tls: ssl.SSLContext | None = None) -> str:
         """Listen on `address` (`host:port`, where port 0 takes a free one) and return the URL."""
@@ -64,24 +67,33 @@ class Listener:
         )
         await self._runner.setup()
         protocol = cast(web.Server, self._runner.server)
-        loop = asyncio.get_running_loop()
-        backlog = int(most * ACCEPTED_AT_ONCE)
-        self._server = await loop.create_server(
+        self._serve = partial(
+            asyncio.get_running_loop().create_server,
             lambda: connections.guarded(protocol()),
-            host,
-            port,
-            backlog=backlog,
-            ssl=tls,
+            backlog=int(most * ACCEPTED_AT_ONCE),
             ssl_handshake_timeout=HANDSHAKE_SECONDS if tls is not None else None,
         )
-        bound = self._server.sockets[0].getsockname()
+        self._servers = [await self._serve(host, port, ssl=tls)]
+        bound = self._servers[0].sockets[0].getsockname()
         name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
         return f"{'http' if tls is None else 'https'}://{name}:{bound[1]}"
 
+    async def renew(self, tls: ssl.SSLContext) -> None:
+        """Open new connections under another context; those that are open end after the request that they are at."""
+        if self._serve is None or self._runner is None:
+            raise RuntimeError("a listener that has not started is renewed")
+        earlier = self._servers
+        # The sockets listen on without a gap: only their copies of before are closed.
+        sockets = [each.dup() for server in earlier for each in server.sockets]
+        self._servers = [await self._serve(sock=each, ssl=tls) for each in sockets]
+        for server in earlier:
+            server.close()
+        cast(web.Server, self._runner.server).pre_shutdown()
+
     async def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        for server in self._servers:
+            server.close()
+        self._servers = []
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

@@ -119,8 +119,12 @@ class PageApi:
         return [RouteGroup(routes, self._access.authenticated), RouteGroup((described,), unauthenticated)]
 
     async def stop(self) -> None:
-        """End all streams."""
+        """End all streams, and refuse new ones."""
         await self._streams.stop()
+
+    def end_streams(self, reason: str) -> None:
+        """End all streams; their pages connect again."""
+        self._streams.end(reason)
 
     # Lists.
 

@@ -6,6 +6,7 @@ one. Every unsuccessful answer is a `PageError`.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from importlib.metadata import version as package_version
@@ -44,8 +45,8 @@ _POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
-        # Components place their popups and rows by style attributes and elements.
-        "style-src 'self' 'unsafe-inline'",
+        # Components place popups and rows by properties of `element.style`, which need no permission.
+        "style-src 'self'",
         "img-src 'self'",
         "font-src 'self'",
         "connect-src 'self'",
@@ -91,7 +92,9 @@ class PageServer:
         self._address = address
         self._prefix = f"{base_path}{API}/"
         self._any_host = any_host
-        self._certificate = ServerCertificate(certificate, clock=clock) if certificate is not None else None
+        self._certificate: ServerCertificate | None = None
+        if certificate is not None:
+            self._certificate = ServerCertificate(certificate, clock=clock, renewed=self._renew)
         self.feed = Feed(caches, clock=clock)
         self._api = PageApi(self.feed, caches, access, clock=clock, version=VERSION, base_path=base_path)
         # That of the assets has a path for everything else, so it is the last one.
@@ -122,6 +125,11 @@ class PageServer:
             await group.stop()
         await self.feed.stop()
 
+    async def _renew(self, tls: ssl.SSLContext) -> None:
+        """Leave no connection that an authority has opened which may be believed no more."""
+        await self._listener.renew(tls)
+        self._api.end_streams("the certificates of the page have changed")
+
     async def _protect(self, request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(_HEADERS)
         if request.path.startswith(self._prefix):
@@ -134,6 +142,7 @@ class PageServer:
         """Turn every unsuccessful answer into a `PageError`."""
         try:
             self._check_host(request)
+            self._check_certificate(request)
             return await handler(request)
         except (NotThere, NoGate) as missing:
             raise Refusal(HTTPStatus.NOT_FOUND, missing.message, remedy=missing.remedy) from None
@@ -173,6 +182,16 @@ class PageServer:
                 "the page is served to this machine alone",
                 remedy="Open it as http://127.0.0.1, or give --ui-listen-address another address.",
             )
+
+    def _check_certificate(self, request: web.Request) -> None:
+        """Refuse a connection of before, whose handshake was still going on when the certificates changed."""
+        if self._certificate is None or self._certificate.protects(request):
+            return
+        refusal = Refusal(
+            HTTPStatus.SERVICE_UNAVAILABLE, "the certificates of the page have changed", remedy="Connect again."
+        )
+        refusal.force_close()
+        raise refusal
 
 
 def _is_loopback(host: str) -> bool:

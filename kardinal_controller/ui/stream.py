@@ -154,8 +154,12 @@ class Streams:
     async def stop(self) -> None:
         """End all streams, and refuse new ones."""
         self._stopping = True
+        self.end(_STOPS)
+
+    def end(self, reason: str) -> None:
+        """End the streams that are open; their pages connect again."""
         for stream in list(self._open):
-            stream.end(_STOPS, again=True)
+            stream.end(reason, again=True)
 
     async def answer(self, request: web.Request, seat: Seat, source: StreamSource) -> web.StreamResponse:
         """Stream `source` to a viewer until either end closes. Raises `Refusal` 503 beyond the limits."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import ssl
 from datetime import timedelta
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -17,8 +20,8 @@ from kardinal_controller.ui.options import UiOptions
 from tests.support.objects import pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
-from tests.ui.served import start_page
-from tests.ui.test_access_proxy import Authority
+from tests.ui.served import follow, start_page
+from tests.ui.test_access_proxy import Authority, client_context
 from tests.ui.viewers import token_of
 
 CERTIFICATE = Path("tls.crt")
@@ -96,18 +99,53 @@ async def test_certificate_is_read_again_when_it_changes(world: World, tmp_path:
     used.write_bytes(first.issue("page").read_bytes())
     page = await start_page(world, certificate=CertificateFiles(used, used))
     assert page.page.url.startswith("https://")
-    assert await _status(page.page.url, first) == HTTPStatus.OK
+    assert await _status_for(first, page.page.url) == HTTPStatus.OK
 
     # A pair that does not fit is not used.
     used.write_bytes(second.file.read_bytes())
     await world.live(timedelta(seconds=31))
-    assert await _status(page.page.url, first) == HTTPStatus.OK
+    assert await _status_for(first, page.page.url) == HTTPStatus.OK
 
     used.write_bytes(second.issue("page").read_bytes())
     await world.live(timedelta(seconds=31))
-    assert await _status(page.page.url, second) == HTTPStatus.OK
+    assert await _status_for(second, page.page.url) == HTTPStatus.OK
     with pytest.raises(aiohttp.ClientConnectorCertificateError):
-        await _status(page.page.url, first)
+        await _status_for(first, page.page.url)
+
+
+@pytest.mark.virtual_time("half a minute until the files are looked at again")
+async def test_authority_that_is_removed_opens_no_connection_and_loses_those_it_has(
+    world: World, tmp_path: Path
+) -> None:
+    first = Authority.make(tmp_path / "first", "first")
+    second = Authority.make(tmp_path / "second", "second")
+    certificate = first.issue("page")
+    believed = tmp_path / "believed.crt"
+    believed.write_bytes(first.file.read_bytes() + second.file.read_bytes())
+    page = await start_page(world, certificate=CertificateFiles(certificate, certificate, believed))
+    url = page.page.url
+    removed, kept = (client_context(first, each.issue("proxy")) for each in (first, second))
+    session_of_tls, _ = await asyncio.to_thread(_connect, url, removed, None)
+    assert (await asyncio.to_thread(_connect, url, removed, session_of_tls))[1], "the session is resumed"
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=removed, limit=1)) as proxy,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=removed)) as streaming,
+        follow(streaming, f"{page.api}/stream/overview") as stream,
+    ):
+        await world.until(lambda: stream.last_id)
+        assert await _status(url, proxy) == HTTPStatus.OK
+
+        believed.write_bytes(second.file.read_bytes())
+        await world.live(timedelta(seconds=31))
+
+        with pytest.raises((aiohttp.ClientError, OSError)):
+            await _status(url, proxy)
+        await world.until(lambda: stream.closed)
+        assert "certificates" in stream.events[-1]["data"]
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await asyncio.to_thread(_connect, url, removed, session_of_tls)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=kept)) as proxy:
+        assert await _status(url, proxy) == HTTPStatus.OK
 
 
 async def test_certificate_that_cannot_be_read_ends_the_start(world: World, tmp_path: Path) -> None:
@@ -117,8 +155,30 @@ async def test_certificate_that_cannot_be_read_ends_the_start(world: World, tmp_
         await start_page(world, certificate=CertificateFiles(missing, missing))
 
 
-async def _status(url: str, authority: Authority) -> int:
-    context = ssl.create_default_context(cafile=str(authority.file))
-    async with aiohttp.ClientSession() as session, session.get(f"{url}/ui/", ssl=context) as answer:
+async def _status(url: str, session: aiohttp.ClientSession) -> int:
+    async with session.get(f"{url}/ui/") as answer:
         assert "max-age" in answer.headers["Strict-Transport-Security"]
         return answer.status
+
+
+async def _status_for(authority: Authority, url: str) -> int:
+    """Return the status for a browser that believes an authority."""
+    context = client_context(authority, None)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+        return await _status(url, session)
+
+
+def _connect(
+    url: str, context: ssl.SSLContext, earlier: ssl.SSLSession | None
+) -> tuple[ssl.SSLSession | None, bool | None]:
+    """Send a request by TLS 1.2; return its TLS session, and whether that is the earlier one."""
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    address = urlsplit(url)
+    with (
+        socket.create_connection((address.hostname or "", address.port or 0), timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname=address.hostname, session=earlier) as tls,
+    ):
+        tls.sendall(b"GET /ui/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        if not tls.recv(1):
+            raise ConnectionResetError("the server has closed the connection")
+        return tls.session, tls.session_reused

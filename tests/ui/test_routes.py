@@ -222,6 +222,7 @@ async def test_answers_protect_the_browser(world: World, session: aiohttp.Client
         async with session.get(f"{page.page.url}{path}") as answer:
             policy = answer.headers["Content-Security-Policy"]
             assert "script-src 'self';" in policy
+            assert "unsafe" not in policy
             assert "frame-ancestors 'none'" in policy
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             assert answer.headers["Referrer-Policy"] == "no-referrer"
