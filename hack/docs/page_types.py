@@ -13,7 +13,7 @@ from kardinal_controller.ui.openapi import document
 __all__ = ["types"]
 
 INTRODUCTION = """\
-// Generated from kardinal_controller/ui/model.py by `make docs`. Do not edit.
+// Generated from kardinal_controller/ui/model/ by `make docs`. Do not edit.
 // A field without a value is absent, never null. Times are ISO 8601 in UTC.
 """
 

@@ -1,4 +1,4 @@
-// Generated from kardinal_controller/ui/model.py by `make docs`. Do not edit.
+// Generated from kardinal_controller/ui/model/ by `make docs`. Do not edit.
 // A field without a value is absent, never null. Times are ISO 8601 in UTC.
 
 export type Tone = "ok" | "move" | "you" | "held" | "bad" | "warn" | "rest";
@@ -390,6 +390,10 @@ export interface StepPosition {
 export interface StreamEnd {
   readonly reason: string;
   readonly again: boolean;
+}
+
+/** A part of a document: immutable, in JSON with names in camelCase. */
+export interface View {
 }
 
 /** The person who looks, and what the page lets them do. */
