@@ -6,12 +6,12 @@ outcome = program.evaluate({"dev": step}, now=clock.now())      # Value, Missing
 
 from kardinal.cel.budget import STANDARD_LIMITS, STEP, Budget, Limits
 from kardinal.cel.cache import SourceCache
-from kardinal.cel.errors import CompileError, CpuTimeExceeded, FailureKind, Fault
+from kardinal.cel.errors import CompileError, CpuTimeExceeded, FailureKind, Fault, Location
 from kardinal.cel.functions import FUNCTIONS
 from kardinal.cel.grammar import SOURCE_LIMIT
-from kardinal.cel.library import STANDARD, Library
+from kardinal.cel.library import MACROS, STANDARD, Library
 from kardinal.cel.lowering import lower
-from kardinal.cel.overloads import Function
+from kardinal.cel.overloads import Function, merged
 from kardinal.cel.program import (
     Failed,
     Missing,
@@ -27,10 +27,12 @@ from kardinal.cel.program import (
 from kardinal.cel.quarantine import Quarantine
 from kardinal.cel.references import Reference, chain
 from kardinal.cel.syntax import Call, Constant, Name, Node, children
-from kardinal.cel.values import OMIT, Omitted, Optional, equal
+from kardinal.cel.values import NOTHING, OMIT, Omitted, Optional, Uint, equal
 
 __all__ = [
     "FUNCTIONS",
+    "MACROS",
+    "NOTHING",
     "OMIT",
     "SOURCE_LIMIT",
     "STANDARD",
@@ -47,6 +49,7 @@ __all__ = [
     "Function",
     "Library",
     "Limits",
+    "Location",
     "Missing",
     "Name",
     "Node",
@@ -57,6 +60,7 @@ __all__ = [
     "Quarantine",
     "Reference",
     "SourceCache",
+    "Uint",
     "Value",
     "chain",
     "children",
@@ -64,6 +68,7 @@ __all__ = [
     "equal",
     "is_known",
     "lower",
+    "merged",
     "program_of",
     "remember",
     "syntax_of",

@@ -34,7 +34,7 @@ from kardinal.cel.syntax import (
     Select,
     TypeName,
 )
-from kardinal.cel.values import NOTHING, Optional, Type, type_name
+from kardinal.cel.values import NOTHING, Optional, Type, Uint, type_name
 from kardinal.cel.weights import FAILURE
 
 __all__ = ["Evaluate", "Frame", "build"]
@@ -57,6 +57,7 @@ def _type(node: TypeName, library: Library) -> Evaluate:
 
 def _name(node: Name, library: Library) -> Evaluate:
     name = node.name
+    position = node.position
     if node.bound:
         return lambda frame: frame.bound[name]
 
@@ -64,7 +65,7 @@ def _name(node: Name, library: Library) -> Evaluate:
         try:
             return frame.scope[name]
         except KeyError:
-            raise Absent(name) from None
+            raise Absent(name, position=position) from None
 
     return evaluate
 
@@ -101,11 +102,11 @@ def _access(node: Select | Index, library: Library) -> Evaluate:
             if type(value) is dict and name in value:
                 value = value[name]
             elif value is not None and type(value) is not dict:
-                raise Fault("type", f"`{path}`: {type_name(value)} has no fields (at column {position + 1})")
+                raise Fault("type", f"`{path}`: {type_name(value)} has no fields", position)
             elif soft:
                 return NOTHING
             else:
-                raise Absent(path, name)
+                raise Absent(path, name, position)
         return Optional(value) if soft else value
 
     return evaluate
@@ -117,6 +118,7 @@ def _root(base: Name, path: str, *, soft: bool) -> Evaluate:
     With `a.?b`, a missing `a` is no error either.
     """
     name = base.name
+    position = base.position
 
     def evaluate(frame: Frame) -> object:
         try:
@@ -124,7 +126,7 @@ def _root(base: Name, path: str, *, soft: bool) -> Evaluate:
         except KeyError:
             if soft:
                 return NOTHING
-            raise Absent(path) from None
+            raise Absent(path, position=position) from None
 
     return evaluate
 
@@ -147,9 +149,10 @@ def _index(node: Index, library: Library) -> Evaluate:
                 return NOTHING
             container = container.value
             soft = True
-        if type(container) is list and type(index) is int:
+        if type(container) is list and _is_whole(index):
+            index = int(index)
             found = 0 <= index < len(container)
-        elif type(container) is dict and type(index) in (str, int):
+        elif type(container) is dict and type(index) in _INDEXES:
             if type(index) is str:
                 frame.budget.spend(len(index) >> 6)
             found = index in container
@@ -158,15 +161,21 @@ def _index(node: Index, library: Library) -> Evaluate:
         else:
             raise Fault(
                 "type",
-                f"`{path}`: {type_name(container)} cannot be indexed by {type_name(index)} (at column {position + 1})",
+                f"`{path}`: {type_name(container)} cannot be indexed by {type_name(index)}",
+                position,
             )
         if found:
             return Optional(container[index]) if soft else container[index]
         if soft:
             return NOTHING
-        raise Absent(path, index)
+        raise Absent(path, index, position)
 
     return evaluate
+
+
+def _is_whole(index: object) -> bool:
+    """Return whether a list may be indexed by a number: one without a fraction."""
+    return type(index) in (int, Uint) or (type(index) is float and index.is_integer())
 
 
 def _has(node: Has, library: Library) -> Evaluate:
@@ -183,14 +192,14 @@ def _has(node: Has, library: Library) -> Evaluate:
             return name in value
         if value is None:
             return False
-        raise Fault("type", f"`{path}`: {type_name(value)} has no fields (at column {position + 1})")
+        raise Fault("type", f"`{path}`: {type_name(value)} has no fields", position)
 
     return evaluate
 
 
 def _call(node: Call, library: Library) -> Evaluate:
     name = node.function
-    position = node.position
+    position = node.position if name[0].isalpha() and name != "in" else node.anchor
     if name in CLOCK_FUNCTIONS:
         return lambda frame: frame.now
     function = library.functions[name]
@@ -251,22 +260,53 @@ def _conditional(node: Conditional, library: Library) -> Evaluate:
 
 def _list(node: ListLiteral, library: Library) -> Evaluate:
     items = tuple(build(item, library) for item in node.items)
-    return lambda frame: [item(frame) for item in items]
+    if not node.optionals:
+        return lambda frame: [item(frame) for item in items]
+    places = [item.position if index in node.optionals else None for index, item in enumerate(node.items)]
+
+    def evaluate(frame: Frame) -> list[object]:
+        result: list[object] = []
+        for item, position in zip(items, places, strict=True):
+            value = item(frame)
+            if position is not None:
+                optional = _optional(value, position)
+                if not optional.present:
+                    continue
+                value = optional.value
+            result.append(value)
+        return result
+
+    return evaluate
+
+
+def _optional(value: object, position: int) -> Optional:
+    if type(value) is not Optional:
+        raise Fault("type", f"`?` needs an optional such as `a.?b`, not {type_name(value)}", position)
+    return value
 
 
 def _map(node: MapLiteral, library: Library) -> Evaluate:
-    entries = tuple((build(key, library), build(value, library)) for key, value in node.entries)
+    entries = tuple(
+        (build(key, library), build(value, library), value.position if index in node.optionals else None)
+        for index, (key, value) in enumerate(node.entries)
+    )
     position = node.position
 
     def evaluate(frame: Frame) -> dict[object, object]:
         result: dict[object, object] = {}
-        for key, value in entries:
+        for key, value, place in entries:
             name = key(frame)
             if type(name) is str:
                 frame.budget.spend(len(name) >> 6)
-            if type(name) not in (str, int) or name in result:
-                raise Fault("type", f"the keys of a map must be distinct strings or ints (at column {position + 1})")
-            result[name] = value(frame)
+            if type(name) not in _KEYS or name in result:
+                raise Fault("type", "the keys of a map must be distinct strings or ints", position)
+            content = value(frame)
+            if place is not None:
+                optional = _optional(content, place)
+                if not optional.present:
+                    continue
+                content = optional.value
+            result[name] = content
         return result
 
     return evaluate
@@ -276,6 +316,12 @@ def _comprehension(node: Comprehension, library: Library) -> Evaluate:
     transform = build(node.transform, library) if node.transform else None
     return comprehension(node, build(node.operand, library), build(node.body, library), transform)
 
+
+_KEYS = frozenset({str, int, Uint})
+"""The types of the keys of a map."""
+
+_INDEXES = frozenset({*_KEYS, float})
+"""The types of what a map may be asked for; equal numbers of different types are one key."""
 
 _BUILDERS: dict[type, Callable[[Any, Library], Evaluate]] = {
     Constant: _constant,

@@ -27,4 +27,4 @@ Evaluate = Callable[[Frame], object]
 
 
 def not_boolean(what: str, value: object, position: int) -> Fault:
-    return Fault("type", f"`{what}` needs bool, not {type_name(value)} (at column {position + 1})")
+    return Fault("type", f"`{what}` needs bool, not {type_name(value)}", position)

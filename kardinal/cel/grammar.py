@@ -1,42 +1,68 @@
 """From text to a parse tree.
 
-The grammar is cel-python's own, read from the installed distribution, with the optional selectors (`a.?b`, `a[?k]`)
-added. Only the grammar is used: the library's evaluator converts whole objects, evaluates both sides of `&&`, and
-writes values into its error messages, so kardinal evaluates the tree itself. Reading the file through
-the distribution's metadata leaves the library unimported, which saves 20 MB and its change of the recursion limit.
+The grammar is cel-python's own, read from the installed distribution and not changed. Only the grammar is used: the
+library's evaluator converts whole objects, evaluates both sides of `&&`, and writes values into its error messages, so
+kardinal evaluates the tree itself. Reading the file through the distribution's metadata leaves the library unimported,
+which saves 20 MB and its change of the recursion limit.
+
+The grammar is older than optionals (`a.?b`, `a[?k]`, `[?x]`, `{?k: v}`) and quoted fields (a.`kubernetes.io/name`). So
+the parser reads a copy of the text, of the same length: a question mark of an optional is a space in it, and a quoted
+field a name of underscores. Every offset in the tree is therefore one in the text.
 
 The parser is built on import: half a second on the event loop, at the first gate, would stall every worker.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Final
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
 from kardinal.cel.errors import CompileError
 
-__all__ = ["SOURCE_LIMIT", "parse"]
+__all__ = ["SOURCE_LIMIT", "Parsed", "parse", "read_grammar"]
 
 SOURCE_LIMIT = 4096
 """The most characters of one expression."""
 
-_RULE_MEMBER = "member         : member_dot | "
-_RULE_DOT = 'member_dot     : member "." IDENT'
-_OPTIONAL_RULES = """
-member_opt_dot   : member ".?" IDENT
-member_opt_index : member "[" "?" expr "]"
-"""
+_LEXEME: Final = re.compile(
+    r"""
+    (?P<blank> [\t\n\f\r\ ]+ | //[^\n]* )
+    | [bB]? [rR] (?: \"{3} .*? \"{3} | '{3} .*? '{3} | "[^"\n]*" | '[^'\n]*' )
+    | [bB]? (?: \"{3} (?:\\.|[^\\])*? \"{3} | '{3} (?:\\.|[^\\])*? '{3} | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' )
+    | (?P<quoted> `[A-Za-z0-9_./\ -]+` )
+    | \w+
+    | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""One token, as far as question marks and quoted fields need it: strings are taken whole."""
+
+_BEFORE_OPTIONAL: Final = frozenset(".[{,")
+"""The tokens after which a question mark is one of an optional; that of `a ? b : c` follows none of them."""
 
 
-def _grammar() -> str:
-    text = Path(str(distribution("cel-python").locate_file("celpy/cel.lark"))).read_text(encoding="utf-8")
-    if _RULE_MEMBER not in text or _RULE_DOT not in text:
-        raise RuntimeError("this release of cel-python has another grammar; kardinal supports cel-python 0.5")
-    text = text.replace(_RULE_MEMBER, f"{_RULE_MEMBER}member_opt_dot | member_opt_index | ")
-    return text.replace(_RULE_DOT, _RULE_DOT + _OPTIONAL_RULES)
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A parse tree.
+
+    `optionals`: the offsets of what a question mark makes optional, with the offsets of the question marks.
+    `quoted`: the quoted fields by their offsets.
+    """
+
+    tree: Tree[Token]
+    optionals: dict[int, int]
+    quoted: dict[int, str]
+
+
+def read_grammar() -> str:
+    """Return the text of the grammar, which nothing changes."""
+    return Path(str(distribution("cel-python").locate_file("celpy/cel.lark"))).read_text(encoding="utf-8")
 
 
 def _word(token: Token) -> Token:
@@ -44,7 +70,7 @@ def _word(token: Token) -> Token:
 
 
 _PARSER = Lark(
-    _grammar(),
+    read_grammar(),
     parser="lalr",
     start="expr",
     lexer_callbacks={"IDENT": _word},
@@ -54,14 +80,15 @@ _PARSER = Lark(
 )
 
 
-def parse(source: str) -> Tree[Token]:
+def parse(source: str) -> Parsed:
     """Return the parse tree of `source`; the library's own message never leaves this function."""
     if len(source) > SOURCE_LIMIT:
         raise CompileError(SOURCE_LIMIT, f"the expression is longer than {SOURCE_LIMIT} characters")
     if not source.strip():
         raise CompileError(0, "the expression is empty")
+    text, optionals, quoted = _plain(source)
     try:
-        return _PARSER.parse(source)
+        return Parsed(_PARSER.parse(text), optionals, quoted)
     except UnexpectedToken as error:
         if error.token.type == "$END":
             raise CompileError(len(source), "the expression ends too early") from None
@@ -71,3 +98,36 @@ def parse(source: str) -> Tree[Token]:
     except UnexpectedCharacters as error:
         position = error.pos_in_stream or 0
         raise CompileError(position, f"unexpected character `{source[position]}`") from None
+
+
+def _plain(source: str) -> tuple[str, dict[int, int], dict[int, str]]:
+    """Return `source` without what the grammar does not know, and where it was."""
+    parts: list[str] = []
+    optionals: dict[int, int] = {}
+    quoted: dict[int, str] = {}
+    before = ""
+    mark: int | None = None
+    for lexeme in _LEXEME.finditer(source):
+        text = lexeme[0]
+        if lexeme["blank"]:
+            parts.append(text)
+            continue
+        if text == "?" and before in _BEFORE_OPTIONAL:
+            mark = lexeme.start()
+            parts.append(" ")
+            before = text
+            continue
+        if text in "\"'":
+            # A string that does not end: the parser says so.
+            return source, {}, {}
+        if mark is not None:
+            optionals[lexeme.start()] = mark
+            mark = None
+        if lexeme["quoted"] and before in (".", "?"):
+            quoted[lexeme.start()] = text[1:-1]
+            text = "_" * len(text)
+        parts.append(text)
+        before = text
+    if mark is not None:
+        raise CompileError(mark, "unexpected `?`")
+    return "".join(parts), optionals, quoted

@@ -11,11 +11,9 @@ import re
 from lark import Token
 
 from kardinal.cel.errors import CompileError
+from kardinal.cel.values import INT_MAX, INT_MIN, UINT_MAX, Uint
 
-__all__ = ["INT_MAX", "INT_MIN", "literal_value"]
-
-INT_MIN = -(2**63)
-INT_MAX = 2**63 - 1
+__all__ = ["literal_value"]
 
 _SIMPLE = {
     "a": "\a",
@@ -44,31 +42,55 @@ def literal_value(token: Token) -> object:
         case "INT_LIT":
             return _integer(token.value, position)
         case "UINT_LIT":
-            return _integer(token.value[:-1], position)
+            return Uint(_integer(token.value[:-1], position, least=0, most=UINT_MAX))
         case "FLOAT_LIT":
             return float(token.value)
         case "STRING_LIT" | "MLSTRING_LIT":
             return _text(token.value, position)
         case _:
-            raise CompileError(position, "bytes literals are not supported")
+            return _bytes(token.value, position)
 
 
-def _integer(text: str, position: int) -> int:
+def _integer(text: str, position: int, *, least: int = INT_MIN, most: int = INT_MAX) -> int:
     value = int(text, 16 if "0x" in text else 10)
-    if not INT_MIN <= value <= INT_MAX:
+    if not least <= value <= most:
         raise CompileError(position, "the number does not fit into 64 bits")
     return value
 
 
 def _text(token: str, position: int) -> str:
+    content, before, raw = _content(token)
+    return content if raw else _decoded(content, position + before)
+
+
+def _bytes(token: str, position: int) -> bytes:
+    content, before, raw = _content(token[1:])
+    if raw:
+        return content.encode()
+    # An escape such as `\\xff` is one byte; every other character is its bytes in UTF-8.
+    parts = list[bytes]()
+    end = 0
+    for match in _ESCAPE.finditer(content):
+        octal, byte, *_ = match.groups()
+        parts.append(content[end : match.start()].encode())
+        if octal or byte:
+            parts.append(bytes([int(octal, 8) if octal else int(byte, 16)]))
+        else:
+            parts.append(_decoded(match[0], position + 1 + before + match.start()).encode())
+        end = match.end()
+    return b"".join([*parts, content[end:].encode()])
+
+
+def _content(token: str) -> tuple[str, int, bool]:
+    """Return what is between the quotes of a string, its offset in the token, and whether it is a raw string."""
     raw = token[0] in "rR"
     body = token[1:] if raw else token
     quotes = 3 if len(body) >= 6 and body[:3] in ('"""', "'''") else 1
-    content = body[quotes:-quotes]
-    if raw:
-        return content
+    return body[quotes:-quotes], len(token) - len(body) + quotes, raw
 
-    def decoded(match: re.Match[str]) -> str:
+
+def _decoded(content: str, position: int) -> str:
+    def character(match: re.Match[str]) -> str:
         octal, byte, short, long, simple = match.groups()
         if octal:
             return chr(int(octal, 8))
@@ -78,6 +100,6 @@ def _text(token: str, position: int) -> str:
                 return chr(code)
         elif simple in _SIMPLE:
             return _SIMPLE[simple]
-        raise CompileError(position + len(token) - len(content) - quotes + match.start(), "unknown escape in a string")
+        raise CompileError(position + match.start(), "unknown escape in a string")
 
-    return _ESCAPE.sub(decoded, content)
+    return _ESCAPE.sub(character, content)

@@ -8,10 +8,12 @@ tolerate failures as `&&` and `||` do: an element that decides outweighs element
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cmp_to_key
+from typing import Any
 
+from kardinal.cel.collections import check_order
 from kardinal.cel.errors import EvaluationError, Fault
 from kardinal.cel.frames import Evaluate, Frame, not_boolean
+from kardinal.cel.prices import ENTRY, ENTRY_MEMORY, pay_sort
 from kardinal.cel.syntax import Comprehension
 from kardinal.cel.values import NOTHING, Optional, type_name
 from kardinal.cel.weights import FAILURE, ITEM, ITEM_MEMORY, weight
@@ -27,6 +29,8 @@ _DECISIVE = {"all": False, "exists": True}
 
 def comprehension(node: Comprehension, operand: Evaluate, body: Evaluate, transform: Evaluate | None) -> Evaluate:
     """Return the closure of a macro; `operand`, `body` and `transform` are the closures of its parts."""
+    if node.macro == "cel.bind":
+        return _bound(node, operand, body)
     if node.macro in ("optMap", "optFlatMap"):
         return _optional(node, operand, body)
     loop = _Loop(node, body, transform)
@@ -54,8 +58,7 @@ def _items(node: Comprehension, container: object) -> Iterator[_Item]:
         yield from enumerate(container) if node.second else ((item, None) for item in container)
     else:
         kind = type_name(container)
-        column = node.position + 1
-        raise Fault("type", f"`{node.macro}` needs a list or a map, not {kind} (at column {column})")
+        raise Fault("type", f"`{node.macro}` needs a list or a map, not {kind}", node.position)
 
 
 class _Loop:
@@ -100,20 +103,26 @@ class _Loop:
 
     def _map_entries(self, frame: Frame, items: list[_Item]) -> object:
         merged: dict[object, object] = {}
+        position = self._node.position
         for _, result in self._results(frame, items):
-            for key, value in result.items() if isinstance(result, dict) else ():
+            if not isinstance(result, dict):
+                raise Fault("type", f"`{self._node.macro}` needs maps, not {type_name(result)}", position)
+            frame.budget.spend(ENTRY * len(result), ENTRY_MEMORY * len(result))
+            for key, value in result.items():
                 if key in merged:
-                    raise Fault("conversion", f"insert failed: key {key} already exists")
+                    raise Fault("conversion", f"`{self._node.macro}` makes one key twice", position)
                 merged[key] = value
         return merged
 
     def _sort(self, frame: Frame, items: list[_Item]) -> object:
-        keyed = [(result, item[0]) for item, result in self._results(frame, items)]
-
-        def compare(left: tuple[object, object], right: tuple[object, object]) -> int:
-            return int(left[0] > right[0]) - int(left[0] < right[0])  # type: ignore[operator]
-
-        return [item for _, item in sorted(keyed, key=cmp_to_key(compare))]
+        chosen = list[object]()
+        keys = list[Any]()
+        for item, key in self._results(frame, items):
+            chosen.append(item[0])
+            keys.append(key)
+        pay_sort(frame.budget, keys)
+        check_order(keys, "sortBy")
+        return [chosen[index] for index in sorted(range(len(keys)), key=keys.__getitem__)]
 
     def _verdicts(self, frame: Frame, items: list[_Item]) -> list[_Verdict]:
         """Return each item with the truth of the body; for `all` and `exists`, those up to the one that decides.
@@ -156,6 +165,22 @@ class _Loop:
         return decisive if any(truth is decisive for _, truth in seen) else not decisive
 
 
+def _bound(node: Comprehension, operand: Evaluate, body: Evaluate) -> Evaluate:
+    """Return the closure of `cel.bind`, which computes the value once, however often the body reads it."""
+    variable = node.variable
+
+    def evaluate(frame: Frame) -> object:
+        value = operand(frame)
+        outer = frame.bound
+        frame.bound = {**outer, variable: value}
+        try:
+            return body(frame)
+        finally:
+            frame.bound = outer
+
+    return evaluate
+
+
 def _optional(node: Comprehension, operand: Evaluate, body: Evaluate) -> Evaluate:
     """Return the closure of `optMap` or `optFlatMap`, which evaluates the body on the value of the optional, if any."""
     macro = node.macro
@@ -165,7 +190,7 @@ def _optional(node: Comprehension, operand: Evaluate, body: Evaluate) -> Evaluat
     def evaluate(frame: Frame) -> object:
         container = operand(frame)
         if not isinstance(container, Optional):
-            raise Fault("type", f"`{macro}` needs an optional, not {type_name(container)} (at column {position + 1})")
+            raise Fault("type", f"`{macro}` needs an optional, not {type_name(container)}", position)
         if not container.present:
             return NOTHING
         outer = frame.bound

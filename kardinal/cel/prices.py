@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from kardinal.cel.budget import Budget
-from kardinal.cel.text import program_size
+from kardinal.cel.text import FOUND_LIMIT, program_size
 
 __all__ = ["PRICES", "Price"]
 
@@ -27,9 +27,25 @@ _TWO_WAY = 30_000
 """The length of a text, in characters, from which CPython searches in linear time."""
 _SHORT_NEEDLE = 100
 
+ENTRY = 15
+"""The steps of one entry that is put into a map."""
+
+ENTRY_MEMORY = 104
+"""The bytes of one entry of a map."""
+
+_FOUND = 80
+"""The steps of one part that `findAll` finds."""
+
 _REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 _COMPILED = 25_000
 """Steps to compile any pattern within the memory that RE2 is given."""
+
+
+def pay_sort(budget: Budget, items: list[object]) -> None:
+    """Pay for sorting items of one type; texts are compared up to the length of the longest."""
+    budget.spend(2 * len(items), 8 * len(items))
+    longest = max((len(item) for item in items if isinstance(item, str | bytes)), default=0)
+    budget.spend(len(items) * len(items).bit_length() * (1 + (longest >> 6)))
 
 
 def _width(*texts: str) -> int:
@@ -56,7 +72,7 @@ def _find(budget: Budget, text: object, part: object, *_: object) -> None:
         budget.spend(_search(len(text), len(part)))
 
 
-def _find_last(budget: Budget, text: object, part: object) -> None:
+def _find_last(budget: Budget, text: object, part: object, *_: object) -> None:
     if isinstance(text, str) and isinstance(part, str):
         # CPython searches backwards without the algorithm that makes the other direction linear.
         budget.spend((len(text) >> 4) + (max(0, len(text) - len(part) + 1) * len(part) >> 8))
@@ -104,9 +120,116 @@ def _cased(budget: Budget, text: object) -> None:
         _build(budget, len(text), _width(text))
 
 
-def _copied(budget: Budget, text: object, *_: object) -> None:
+def _copied(budget: Budget, value: object, *_: object) -> None:
+    match value:
+        case str():
+            _build(budget, len(value), _width(value))
+        case list():
+            budget.spend(len(value) >> 3, 8 * len(value))
+
+
+def _looked_through(budget: Budget, value: object, *_: object) -> None:
+    if isinstance(value, list):
+        budget.spend(2 * len(value))
+
+
+def _sorted(budget: Budget, items: object) -> None:
+    if isinstance(items, list):
+        pay_sort(budget, items)
+
+
+def _compared(budget: Budget, items: object) -> None:
+    """Pay for one comparison of each item with the next one, or with the largest so far."""
+    if isinstance(items, list):
+        budget.spend(4 * len(items))
+        budget.spend(sum(len(item) >> 6 for item in items if isinstance(item, str | bytes)))
+
+
+def _found(budget: Budget, container: object, item: object, *rest: object) -> None:
+    if isinstance(container, list):
+        _contained(budget, item, container)
+    else:
+        _find(budget, container, item, *rest)
+
+
+def _found_last(budget: Budget, container: object, item: object, *_: object) -> None:
+    if isinstance(container, list):
+        _contained(budget, item, container)
+    else:
+        _find_last(budget, container, item)
+
+
+def _whole(budget: Budget, *values: object) -> None:
+    """Pay for a walk through values, which makes something of each: a key, or a text."""
+    for value in values:
+        match value:
+            case str() | bytes():
+                budget.spend(5 + (len(value) >> 4), 50 + 6 * len(value))
+            case list():
+                budget.spend(10 * len(value), 100 * len(value))
+                _whole(budget, *value)
+            case dict():
+                budget.spend(30 * len(value), 250 * len(value))
+                _whole(budget, *value.keys())
+                _whole(budget, *value.values())
+            case _:
+                budget.spend(5, 50)
+
+
+def _range(budget: Budget, size: object) -> None:
+    if isinstance(size, int) and size > 0:
+        budget.spend(size >> 1, 40 * size)
+
+
+def _flatten(budget: Budget, items: object, depth: object = 1) -> None:
+    if isinstance(items, list) and isinstance(depth, int):
+        budget.spend(5 + len(items), 8 * len(items))
+        if depth > 0:
+            for item in items:
+                _flatten(budget, item, depth - 1)
+
+
+def _merged(budget: Budget, first: object, second: object) -> None:
+    if isinstance(first, dict) and isinstance(second, dict):
+        size = len(first) + len(second)
+        budget.spend(size, ENTRY_MEMORY * size)
+
+
+def _format(budget: Budget, pattern: object, arguments: object) -> None:
+    if isinstance(pattern, str) and isinstance(arguments, list):
+        clauses = pattern.count("%")
+        budget.spend(len(pattern) + 60 * clauses + 200 * pattern.count("%."), 4 * len(pattern) + 500 * clauses)
+        _whole(budget, *arguments)
+
+
+def _encoded(budget: Budget, data: object) -> None:
+    if isinstance(data, str | bytes):
+        budget.spend(10 + (len(data) >> 3), _TEXT_MEMORY + 4 * len(data))
+
+
+def _text_of(budget: Budget, value: object) -> None:
+    if isinstance(value, bytes):
+        _encoded(budget, value)
+
+
+def _unmarshal(budget: Budget, text: object) -> None:
     if isinstance(text, str):
-        _build(budget, len(text), _width(text))
+        budget.spend(10 + len(text), 48 * len(text))
+
+
+def _parsed(budget: Budget, text: object, *_: object) -> None:
+    if isinstance(text, str):
+        # A longer text is refused unread.
+        budget.spend(200 + min(len(text), 256))
+
+
+def _exact(budget: Budget, *_: object) -> None:
+    budget.spend(80)
+
+
+def _variadic(budget: Budget, *arguments: object) -> None:
+    numbers = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
+    budget.spend(2 * len(numbers))
 
 
 def _matches(budget: Budget, text: object, pattern: object) -> None:
@@ -123,22 +246,32 @@ def _matches(budget: Budget, text: object, pattern: object) -> None:
     budget.spend((length >> 1) + (length * program_size(pattern) >> 4), length)
 
 
+def _find_all(budget: Budget, text: object, pattern: object, limit: object = -1) -> None:
+    if isinstance(text, str) and isinstance(pattern, str) and isinstance(limit, int):
+        _matches(budget, text, pattern)
+        most = min(len(text), FOUND_LIMIT) + 1
+        parts = most if limit < 0 else min(most, limit)
+        budget.spend(_FOUND * parts, 2 * len(text) * _width(text) + _TEXT_MEMORY * parts)
+
+
 def _add(budget: Budget, left: object, right: object) -> None:
     if isinstance(left, str) and isinstance(right, str):
         _build(budget, len(left) + len(right), _width(left, right))
+    elif isinstance(left, bytes) and isinstance(right, bytes):
+        _build(budget, len(left) + len(right), 1)
     elif isinstance(left, list) and isinstance(right, list):
         size = len(left) + len(right)
         budget.spend(size >> 3, 8 * size)
 
 
 def _order(budget: Budget, left: object, right: object) -> None:
-    if isinstance(left, str) and isinstance(right, str):
+    if isinstance(left, str | bytes) and isinstance(right, str | bytes):
         budget.spend(min(len(left), len(right)) >> 6)
 
 
 def _equal(budget: Budget, left: object, right: object) -> None:
     """Pay for every value that a comparison may look at, as if no difference ended it early."""
-    if isinstance(left, str) and isinstance(right, str):
+    if isinstance(left, str | bytes) and isinstance(right, str | bytes):
         budget.spend(min(len(left), len(right)) >> 8)
     elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
         budget.spend(10 * len(left))
@@ -157,7 +290,7 @@ def _contained(budget: Budget, item: object, container: object) -> None:
         _hash(budget, item)
     elif isinstance(container, list):
         budget.spend(6 * len(container))
-        if isinstance(item, str):
+        if isinstance(item, str | bytes):
             budget.spend((len(item) >> 8) * len(container))
         elif isinstance(item, list | dict):
             for other in container:
@@ -190,16 +323,35 @@ PRICES: Mapping[str, Price] = {
     "!=": _equal,
     **dict.fromkeys(("<", "<=", ">", ">="), _order),
     "in": _contained,
-    **dict.fromkeys(("contains", "indexOf"), _find),
-    "lastIndexOf": _find_last,
+    "contains": _find,
+    "indexOf": _found,
+    "lastIndexOf": _found_last,
     **dict.fromkeys(("startsWith", "endsWith"), _prefix),
-    "matches": _matches,
+    **dict.fromkeys(("matches", "find"), _matches),
+    "findAll": _find_all,
     "replace": _replace,
     "split": _split,
     "join": _join,
     **dict.fromkeys(("lowerAscii", "upperAscii"), _cased),
-    **dict.fromkeys(("trim", "substring", "charAt"), _copied),
-    **dict.fromkeys(("int", "double", "bool"), _number),
+    **dict.fromkeys(("trim", "substring", "charAt", "reverse", "slice"), _copied),
+    "strings.quote": _cased,
+    "format": _format,
+    **dict.fromkeys(("int", "uint", "double", "bool"), _number),
+    "string": _text_of,
+    **dict.fromkeys(("bytes", "base64.encode", "base64.decode"), _encoded),
+    "json.marshal": _whole,
+    "json.unmarshal": _unmarshal,
+    "sort": _sorted,
+    **dict.fromkeys(("min", "max", "isSorted"), _compared),
+    **dict.fromkeys(("sum", "unwrapOpt", "optional.unwrap"), _looked_through),
+    **dict.fromkeys(("distinct", "sets.contains", "sets.equivalent", "sets.intersects"), _whole),
+    "flatten": _flatten,
+    "lists.range": _range,
+    **dict.fromkeys(("merge", "maps.merge"), _merged),
+    **dict.fromkeys(("math.greatest", "math.least"), _variadic),
+    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _parsed),
+    **dict.fromkeys(("add", "sub", "compareTo", "isLessThan", "isGreaterThan"), _exact),
+    **dict.fromkeys(("asInteger", "isInteger", "asApproximateFloat"), _exact),
     "timestamp": _number,
     "duration": _duration,
     **dict.fromkeys(

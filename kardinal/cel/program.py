@@ -14,7 +14,7 @@ from datetime import datetime
 
 from kardinal.cel.budget import Budget, Limits
 from kardinal.cel.cache import SourceCache
-from kardinal.cel.errors import Absent, CompileError, FailureKind, Fault
+from kardinal.cel.errors import Absent, CompileError, FailureKind, Fault, Location
 from kardinal.cel.evaluation import Evaluate, Frame, build
 from kardinal.cel.grammar import SOURCE_LIMIT
 from kardinal.cel.library import STANDARD, Library
@@ -55,14 +55,20 @@ class Missing:
 
     path: str
     key: object = field(default=None, compare=False, repr=False)
+    location: Location | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The data does not fit the expression. The message names types and positions, never values."""
+    """The data does not fit the expression. The message names types and the place, never values."""
 
     kind: FailureKind
-    message: str
+    reason: str
+    location: Location | None = field(default=None, compare=False)
+
+    @property
+    def message(self) -> str:
+        return self.reason if self.location is None else f"{self.reason} (at {self.location})"
 
     @property
     def overran(self) -> bool:
@@ -104,13 +110,16 @@ class Program:
             frame.budget.spend(self._weight)
             return Value(to_json(self._evaluate(frame), frame.budget))
         except Absent as error:
-            return Missing(error.path, error.key)
+            return Missing(error.path, error.key, self._location(error.position))
         except Fault as error:
-            return Failed(error.kind, error.message)
+            return Failed(error.kind, error.message, self._location(error.position))
         except OverflowError:
             return Failed("arithmetic", "the result is out of range")
         except RecursionError:
             return Failed("limit", "the data is nested too deeply")
+
+    def _location(self, position: int | None) -> Location | None:
+        return None if position is None else Location.of(self.source, position)
 
     def observed(self, scope: Mapping[str, object]) -> list[tuple[str, object]]:
         """Return the references that are scalars in `scope`, in source order, for an explanation of the result."""
@@ -146,7 +155,7 @@ def compile(source: str, library: Library = STANDARD) -> Program:  # noqa: A001 
             remember(source, error, library)
             raise
     if isinstance(known, CompileError):
-        raise CompileError(known.position, known.message)
+        raise CompileError(known.position, known.message, source)
     return known
 
 
@@ -158,7 +167,7 @@ def is_known(source: str) -> bool:
 def remember(source: str, error: CompileError, library: Library = STANDARD) -> None:
     """Keep the error of `source`, so that it is not parsed again."""
     if len(source) <= SOURCE_LIMIT:
-        _PROGRAMS.put(source, CompileError(error.position, error.message), library)
+        _PROGRAMS.put(source, CompileError(error.position, error.message, source), library)
 
 
 def program_of(source: str, syntax: Node, library: Library = STANDARD) -> Program:

@@ -116,7 +116,7 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """A macro with a loop, such as `operand.all(variable, body)`.
+    """A macro that binds a variable, such as `operand.all(variable, body)` or `cel.bind(variable, operand, body)`.
 
     `second` is the variable of the values where the first one is that of the keys; `transform` follows a filter.
     """
@@ -133,14 +133,20 @@ class Comprehension:
 
 @dataclass(frozen=True, slots=True)
 class ListLiteral:
+    """The list `[a, ?b]`; `optionals` are the indexes of the items with a question mark."""
+
     position: int
     items: tuple[Node, ...]
+    optionals: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class MapLiteral:
+    """The map `{"a": b, ?"c": d}`; `optionals` are the indexes of the entries with a question mark."""
+
     position: int
     entries: tuple[tuple[Node, Node], ...]
+    optionals: frozenset[int] = frozenset()
 
 
 Node = (

@@ -1,11 +1,12 @@
 """Values of the language and how they compare.
 
 An expression works directly on decoded JSON: `dict`, `list`, `str`, `int`, `float`, `bool` and `None` are the
-language's map, list, string, int, double, bool and null; `datetime` and `timedelta` are its timestamp and duration.
+language's map, list, string, int, double, bool and null; `bytes`, `datetime` and `timedelta` are its bytes, timestamp
+and duration, which JSON does not have, and `Uint` is its uint.
 Data is not converted, so reading one field of a large object costs one lookup, and shared objects are not changed.
 
 The trap is the equality of Python: `True == 1`, and `[1] == [True]`. Here, values of different types are unequal,
-except that int and double are compared as numbers.
+except that int, uint and double are compared as numbers.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from typing import Final
 
 from kardinal.cel.budget import Budget
 from kardinal.cel.errors import Fault
-from kardinal.cel.literals import INT_MAX, INT_MIN
 
 __all__ = [
+    "INT_MAX",
+    "INT_MIN",
     "NOTHING",
     "OMIT",
+    "UINT_MAX",
     "Omitted",
     "Optional",
     "Type",
+    "Uint",
     "duration_text",
     "equal",
     "parse_duration",
@@ -34,6 +38,10 @@ __all__ = [
     "to_json",
     "type_name",
 ]
+
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+UINT_MAX: Final = 2**64 - 1
 
 _VALUE_STEPS = 10
 _VALUE_MEMORY = 100
@@ -51,6 +59,12 @@ class Optional:
 @dataclass(frozen=True, slots=True)
 class Type:
     name: str
+
+
+class Uint(int):
+    """A number without a sign, such as `1u`, in 64 bits."""
+
+    __slots__ = ()
 
 
 class Omitted:
@@ -73,13 +87,16 @@ _TYPE_NAMES: dict[type, str] = {
     type(None): "null_type",
     datetime: "timestamp",
     timedelta: "duration",
-    Optional: "optional",
+    Optional: "optional_type",
     Type: "type",
+    Uint: "uint",
+    bytes: "bytes",
 }
 
 
 def type_name(value: object) -> str:
-    return _TYPE_NAMES.get(type(value), "unknown")
+    """Return the name of a type of the language; a class of a library has it as `cel_type`."""
+    return _TYPE_NAMES.get(type(value)) or str(getattr(value, "cel_type", "unknown"))
 
 
 def equal(left: object, right: object) -> bool:
@@ -157,7 +174,7 @@ def _json(value: object, budget: Budget) -> object:
             return value
         case int():
             if INT_MIN <= value <= INT_MAX:
-                return value
+                return int(value)
             raise Fault("arithmetic", "the number does not fit into 64 bits")
         case float():
             if math.isfinite(value):

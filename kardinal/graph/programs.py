@@ -19,5 +19,5 @@ def program_of(source: str, programs: Programs) -> cel.Program:
     """Return the program of `source`; raises CompileError."""
     known = programs.get(source)
     if isinstance(known, cel.CompileError):
-        raise cel.CompileError(known.position, known.message)
+        raise cel.CompileError(known.position, known.message, source)
     return known or cel.compile(source)

@@ -169,7 +169,7 @@ def _compiled(source: str) -> cel.Program | cel.CompileError:
 def _received(source: str, pickled: bytes) -> cel.Program | cel.CompileError:
     match pickle.loads(pickled):  # noqa: S301 - from the process started here
         case (int(position), str(message)):
-            error = cel.CompileError(position, message)
+            error = cel.CompileError(position, message, source)
             cel.remember(source, error)
             return error
         case syntax:

@@ -14,8 +14,12 @@ from tests.cel.corpus import DEAR, data
 NOW = datetime(2026, 4, 9, 12, 0, tzinfo=UTC)
 
 FREE = {
-    *("-", "*", "/", "%", "!", "now", "time.now", "size", "type", "dyn", "string"),
-    *("optional.of", "optional.none", "orValue", "hasValue", "value"),
+    *("-", "*", "/", "%", "!", "now", "time.now", "size", "type", "dyn"),
+    *("optional.of", "optional.none", "optional.ofNonZeroValue", "orValue", "or", "hasValue", "value"),
+    *("first", "last", "sign", "major", "minor", "patch"),
+    *(f"math.{name}" for name in ("abs", "ceil", "floor", "round", "trunc", "sign", "sqrt")),
+    *(f"math.{name}" for name in ("isNaN", "isInf", "isFinite", "bitAnd", "bitOr", "bitXor", "bitNot")),
+    *("math.bitShiftLeft", "math.bitShiftRight"),
 }
 """Functions whose work does not grow with their operands: numbers have 64 bits, and a string is itself."""
 
@@ -59,6 +63,29 @@ def test_the_cost_is_the_same_every_time() -> None:
         "{text + '': 1}",
         "double(text + 'x')",
         "duration(text + 'x')",
+        "bytes(text).size()",
+        "base64.encode(bytes(text)).size()",
+        "base64.decode(text).size()",
+        "json.marshal(items).size()",
+        "json.unmarshal('[' + text + ']')",
+        "items.sort().size()",
+        "items.isSorted()",
+        "items.max()",
+        "items.map(i, 1).sum()",
+        "items.distinct()",
+        "items.reverse().size()",
+        "items.slice(1, 9).size()",
+        "[items].flatten().size()",
+        "items.indexOf('z')",
+        "sets.contains(items, items)",
+        "items.sortBy(i, i).size()",
+        "math.greatest(items.map(i, 1))",
+        "lists.range(items.size()).size()",
+        "'%s'.format([items]).size()",
+        "text.reverse().size()",
+        "strings.quote(text).size()",
+        "text.find('b')",
+        "text.findAll('b')",
     ],
 )
 def test_the_cost_grows_with_the_operands(source: str) -> None:
@@ -69,6 +96,12 @@ def test_the_cost_grows_with_the_operands(source: str) -> None:
 @pytest.mark.parametrize("source", ["1 + 1 == 2", "a.b.c == 'x' && a.n > 3", "'v1.2.3'.matches('^v[0-9]{1,3}[.]')"])
 def test_usual_expressions_cost_little(source: str) -> None:
     assert spent(source, {"a": {"b": {"c": "x"}, "n": 4}}) < cel.STANDARD_LIMITS.steps / 50
+
+
+def test_the_cost_of_merging_grows_with_the_maps() -> None:
+    small, large = ({"m": {f"k{number}": 1 for number in range(size)}} for size in (1_000, 3_000))
+    for source in ("m.merge({'a': 1}).size()", "['x'].transformMapEntry(i, x, m).size()"):
+        assert spent(source, small) < spent(source, large)
 
 
 def test_thousands_of_objects_can_be_looked_through() -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import time
+from importlib.metadata import distribution
+from pathlib import Path
+
 import pytest
 
 from kardinal import cel
+from kardinal.cel import grammar
 
 
 @pytest.mark.parametrize(
@@ -25,7 +31,17 @@ from kardinal import cel
         ("for", 0, "`for` is a reserved word"),
         ("namespace.x", 0, "`namespace` is a reserved word"),
         ("Pod{name: 1}", 0, "message construction is not supported"),
-        ("b'x'", 0, "bytes literals are not supported"),
+        ("-1u", 0, "the number does not fit into 64 bits"),
+        ("18446744073709551616u", 0, "the number does not fit into 64 bits"),
+        (r"b'\q'", 2, "unknown escape in a string"),
+        ("sets.contains(a, ?b)", 17, "unexpected `?`"),
+        ("size(?a)", 5, "unexpected `?`"),
+        ("a.?startsWith(b)", 2, "unexpected `?`"),
+        ("a.?", 2, "unexpected `?`"),
+        ("[?]", 1, "unexpected `?`"),
+        ("math.greatest()", 0, "wrong number of arguments for `math.greatest`"),
+        ("cel.bind(x, 1)", 0, "cel.bind() takes a variable, its value and an expression"),
+        ("cel.bind(x.y, 1, 2)", 10, "the first argument of cel.bind() must be a plain name"),
         (r"'a\q'", 2, "unknown escape in a string"),
         ("'a\\'", 2, "unknown escape in a string"),
         ("9223372036854775808", 0, "the number does not fit into 64 bits"),
@@ -40,6 +56,43 @@ def test_a_wrong_expression_is_refused_with_its_position(source: str, position: 
     with pytest.raises(cel.CompileError) as caught:
         cel.compile(source)
     assert (caught.value.position, caught.value.message) == (position, message)
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("a ==", "column 5"),
+        ("a &&\n  b ==", "line 2, column 7"),
+        ("a.?b == 1 ||\n\td.`x/y`.?c.nope()", "line 2, column 13"),
+        ("'? [?' == a.?b[?'c'] ? 1 : @", "column 28"),
+        ("// a.?b\n{?'a': 1} @", "line 2, column 11"),
+    ],
+)
+def test_an_error_says_its_line_and_column_in_the_text_as_it_was_written(source: str, place: str) -> None:
+    with pytest.raises(cel.CompileError) as caught:
+        cel.compile(source)
+    assert str(caught.value) == f"{caught.value.message} (at {place})"
+    with pytest.raises(cel.CompileError, match=re.escape(place)):
+        cel.compile(source)
+
+
+def test_a_place_is_shown_with_a_caret_below_it() -> None:
+    source = "a &&\n\tb + nope(1)"
+    with pytest.raises(cel.CompileError) as caught:
+        cel.compile(source)
+    assert caught.value.location.shown(source) == " b + nope(1)\n     ^"
+
+
+def test_the_grammar_is_read_as_it_is() -> None:
+    distributed = distribution("cel-python").locate_file("celpy/cel.lark")
+    assert grammar.read_grammar() == Path(str(distributed)).read_text(encoding="utf-8")
+
+
+def test_an_unfinished_string_is_looked_at_once() -> None:
+    began = time.process_time()
+    with pytest.raises(cel.CompileError):
+        cel.compile('"' + '\\"' * 2047)
+    assert time.process_time() - began < 1
 
 
 def test_a_long_chain_of_conditions_is_no_nesting() -> None:
@@ -59,6 +112,12 @@ def test_a_long_chain_of_conditions_is_no_nesting() -> None:
         ("prod.list.exists(prod, prod.x) && prod.y", {"prod.list", "prod.y"}),
         ("has(a.b.c)", {"a.b.c"}),
         ("a.name.startsWith(b.c)", {"a.name", "b.c"}),
+        ("cel.bind(x, a.b, x.c + d)", {"a.b", "d"}),
+        ("cel.bind(a, a.b, a.c)", {"a.b"}),
+        ("a.`x.y/z`.b", {"a.x.y/z.b"}),
+        ("[?a.?b, c]", {"a.b", "c"}),
+        ("{?'k': a.?b}", {"a.b"}),
+        ("a.transformMap(k, v, v == b.c)", {"a", "b.c"}),
         ("optional.of(a).hasValue() && time.now() > t", {"a", "t"}),
         ("{a.k: b.v}[c.x]", {"a.k", "b.v", "c.x"}),
         ("type(a.b) == string", {"a.b"}),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kardinal import cel
+from tests.cel.corpus import tower
 
 NOW = datetime(2026, 4, 9, 12, 0, tzinfo=UTC)  # a Thursday
 
@@ -283,6 +284,31 @@ SECRET = "hunter2-c3VwZXJzZWNyZXQ"
         "-s.data.password",
         "[s.data.password].join(5)",
         "s.data.password.orValue('')",
+        "uint(s.data.password)",
+        "quantity(s.data.password)",
+        "semver(s.data.password)",
+        "base64.decode(s.data.password)",
+        "json.unmarshal(s.data.password)",
+        "string(bytes(s.data.password) + b'\\xff')",
+        "'x'.find('(' + s.data.password)",
+        "'x'.findAll('(' + s.data.password)",
+        "'%d'.format([s.data.password])",
+        "(s.data.password + '%q').format([1])",
+        "'%s'.format([quantity('1')]) + s.data.password",
+        "[s.data.password, 1].sort()",
+        "[s.data.password, 1].sortBy(x, x)",
+        "[s.data.password].sum()",
+        "[s.data.password].slice(0, size(s.data.password))",
+        "['a', 'b'].transformMapEntry(i, x, {s.data.password: x})",
+        "math.greatest(s.data.password)",
+        "[s.data.password].unwrapOpt()",
+        "[?s.data.password]",
+        "cel.bind(x, s.data.password, x + 1)",
+        "s.data.password.lastIndexOf('x', 99)",
+        "s.data.?password.optMap(x, x + 1)",
+        "s.data.merge(s.data.password)",
+        "{s.data.password: 1}.`hunter`",
+        "s.data.password.indexOf(1)",
     ],
 )
 def test_no_message_holds_a_value(source: str) -> None:
@@ -290,6 +316,86 @@ def test_no_message_holds_a_value(source: str) -> None:
     assert isinstance(outcome, cel.Missing | cel.Failed)
     assert SECRET not in repr(outcome)
     assert "hunter" not in repr(outcome)
+
+
+@pytest.mark.parametrize(
+    ("source", "location"),
+    [
+        ("dev.status.state + 1", "column 18"),
+        ("dev.status.state == 'x' ||\n  xs[9] == 1", "line 2, column 3"),
+        ("1 < 2 && int('x') == 1", "column 10"),
+        ("'a'.substring(4)", "column 5"),
+        ("xs.map(x, x / 0)", "column 13"),
+        ("dev.nope.x", "column 1"),
+    ],
+)
+def test_a_failure_says_where(source: str, location: str) -> None:
+    outcome = evaluate(source)
+    assert isinstance(outcome, cel.Missing | cel.Failed)
+    assert str(outcome.location) == location
+    if isinstance(outcome, cel.Failed):
+        assert outcome.message == f"{outcome.reason} (at {location})"
+
+
+def test_deep_towers_of_shared_lists_are_paid_for() -> None:
+    for top in ("x27.flatten(99)", "x27.distinct()", "json.marshal(x27)", "'%s'.format([x27])", "x27 == x26", "x27"):
+        outcome = evaluate(tower(top), {"some": [1, 2]})
+        assert outcome == cel.Failed("limit", "the expression takes more than 100000 steps on its data")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("[3, 1.5, 2u].sort()", [1.5, 2, 3]),
+        ("[1, 1.0, 1u, '1', true].distinct()", [1, "1", True]),
+        ("sets.contains([{'a': [1, 2.0]}], [{'a': [1u, 2]}])", True),
+        ("[0.0 / 0.0, 0.0 / 0.0].distinct().size()", 2),
+        ("{1: 'a'}[1u] + {1u: 'b'}[1.0]", "ab"),
+        ("[7, 8][dyn(1.0)]", 8),
+        ("1u - 1u", 0),
+        ("b'\\xc3\\xa4' + b'a' == bytes('äa')", True),
+        ("'a.b/c' == 'a.b/c' && {'x.y/z': 1}.`x.y/z` == 1", True),
+        ("cel.bind(x, 1, cel.bind(x, x + 1, x * 10))", 20),
+        ("[1, 2].exists(x, cel.bind(y, x, y == 2))", True),
+        ("dev.?status.?nope.optMap(x, x).orValue('none')", "none"),
+        ("{?'a': dev.?nope, ?'b': optional.of(1)}", {"b": 1}),
+        ("base64.decode('aGk') == b'hi'", True),
+        ("json.unmarshal('18446744073709551616') > 1.0", True),
+    ],
+)
+def test_the_library_compares_as_the_language_does(source: str, expected: object) -> None:
+    assert evaluate(source) == cel.Value(expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("1u - 2u", "arithmetic"),
+        ("uint(-1)", "arithmetic"),
+        ("math.abs(-9223372036854775807 - 1)", "arithmetic"),
+        ("[9223372036854775807, 1].sum()", "arithmetic"),
+        ("1u + 1", "type"),
+        ("[1, 'a'].sort()", "type"),
+        ("[1, true].max()", "type"),
+        ("[].min()", "type"),
+        ("math.greatest([])", "type"),
+        ("[?1]", "type"),
+        ("{?'a': 1}", "type"),
+        ("math.bitShiftLeft(1, -1)", "arithmetic"),
+        ("'%.101f'.format([1.0])", "limit"),
+        ("'%s'.format([])", "conversion"),
+        ("'%s'.format([quantity('1')])", "type"),
+        ("quantity('" + "1" * 65 + "')", "conversion"),
+        ("semver('1.2." + "9" * 30 + "')", "conversion"),
+        ("b'x'", "unrepresentable"),
+        ("quantity('1')", "unrepresentable"),
+        ("json.marshal(b'x')", "unrepresentable"),
+    ],
+)
+def test_the_library_fails_by_class(source: str, kind: str) -> None:
+    outcome = evaluate(source)
+    assert isinstance(outcome, cel.Failed)
+    assert outcome.kind == kind
 
 
 def test_importing_the_environment_leaves_the_recursion_limit_and_the_library_alone() -> None:

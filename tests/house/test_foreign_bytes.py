@@ -26,6 +26,7 @@ READERS = {
 """The modules in which bytes of others are read and decoded, once they are counted."""
 
 OWN = {
+    "kardinal/cel/encodings.py": "a text whose every character the expression has paid for, in steps and bytes",
     "kardinal/processes/confined.py": "an argument of the process that started it",
     "kardinal/processes/isolation.py": "one line of a child of ours",
     "kardinal/kube/contexts.py": "the kubeconfig of the person who runs the command, or one that is counted",

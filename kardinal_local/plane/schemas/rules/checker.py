@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kardinal import cel
 from kardinal.cel import syntax
 from kardinal_local.plane.schemas.rules.celtypes import (
     BOOL,
@@ -32,7 +33,15 @@ from kardinal_local.plane.schemas.rules.signatures import SIGNATURES
 
 __all__ = ["Checked", "check"]
 
-_CONSTANTS: Final = {bool: BOOL, int: INT, float: Type("double"), str: STRING, bytes: Type("bytes"), type(None): NULL}
+_CONSTANTS: Final[dict[type, Type]] = {
+    bool: BOOL,
+    int: INT,
+    float: Type("double"),
+    str: STRING,
+    bytes: Type("bytes"),
+    type(None): NULL,
+    cel.Uint: Type("uint"),
+}
 _TYPE_NAMES: Final = frozenset(
     {"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint", "optional_type"}
 )
@@ -173,16 +182,22 @@ class _Check:
         return self._overload("_?_:_", arguments, node.anchor, member=False)
 
     def _list(self, node: syntax.ListLiteral) -> Type:
-        return list_of(self._joined(node.items))
+        return list_of(self._joined(node.items, node.optionals))
 
     def _map(self, node: syntax.MapLiteral) -> Type:
         keys = self._joined([key for key, _ in node.entries])
-        return map_of(keys, self._joined([value for _, value in node.entries]))
+        return map_of(keys, self._joined([value for _, value in node.entries], node.optionals))
 
-    def _joined(self, nodes: Sequence[syntax.Node]) -> Type:
+    def _joined(self, nodes: Sequence[syntax.Node], optionals: frozenset[int] = frozenset()) -> Type:
         joined: Type | None = None
-        for node in nodes:
+        for index, node in enumerate(nodes):
             found = self.type_of(node)
+            if index in optionals:
+                held = self.unifier.variable()
+                if self.unifier.assign([found], [optional_of(held)]):
+                    found = self.unifier.resolved(held)
+                else:
+                    found = self._mismatch(_anchor(node), optional_of(DYN), found)
             if joined is None:
                 joined = found
             elif self.unifier.assign([joined], [found]):

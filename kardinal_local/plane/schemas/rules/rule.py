@@ -77,12 +77,12 @@ class Rule:
         if isinstance(outcome, cel.Missing):
             what = "index out of bounds" if isinstance(outcome.key, int) else "no such key"
             return f"{what}: {outcome.key} evaluating rule: {told}"
-        if field := _NO_FIELD.search(outcome.message):
+        if field := _NO_FIELD.search(outcome.reason):
             return f"no such key: {field[1]} evaluating rule: {told}"
-        if outcome.kind == "type" and outcome.message not in _WORDS:
+        if outcome.kind == "type" and outcome.reason not in _WORDS:
             words = "call arguments did not match a supported operator, function or macro signature for rule"
             return f"'no such overload': {words}: {told}"
-        return f"{_WORDS.get(outcome.message, outcome.message)} evaluating rule: {told}"
+        return f"{_WORDS.get(outcome.reason, outcome.reason)} evaluating rule: {told}"
 
     def _explain(self, scope: Mapping[str, Any]) -> str:
         if self.message_program is not None:

@@ -1,4 +1,4 @@
-"""The functions of rules for quantities (`100m`, `1.5Gi`, `2e3`), which are computed exactly."""
+"""The functions of Kubernetes for quantities (`100m`, `1.5Gi`, `2e3`), which are computed exactly."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import total_ordering
-from typing import Final
+from typing import ClassVar, Final
 
-from kardinal.cel import Fault, Function
+from kardinal.cel.errors import Fault
+from kardinal.cel.overloads import Function
 
 __all__ = ["QUANTITY_FUNCTIONS"]
 
@@ -21,12 +22,17 @@ _DECIMAL: Final = {
     for letter, power in {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}.items()
 }
 _INT_LIMIT: Final = 1 << 63
+_EXPONENTS: Final = 1000
+_LONGEST: Final = 64
+"""The most characters of a quantity; Kubernetes keeps fewer digits than that."""
 
 
 @total_ordering
 @dataclass(frozen=True)
 class Quantity:
     """An exact amount."""
+
+    cel_type: ClassVar[str] = "kubernetes.Quantity"
 
     amount: Fraction
 
@@ -38,19 +44,19 @@ class Quantity:
         return self.amount.denominator == 1 and -_INT_LIMIT <= self.amount < _INT_LIMIT
 
 
-def parsed(text: str) -> Quantity | None:
-    match = _PATTERN.fullmatch(text)
+def _parsed(text: str) -> Quantity | None:
+    match = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         return None
     value, suffix = Fraction(match[1].rstrip(".")), match[2] or ""
     if suffix[:1] in ("e", "E") and len(suffix) > 1:
         exponent = int(suffix[1:])
-        return Quantity(value * Fraction(10) ** exponent) if abs(exponent) < 1000 else None
+        return Quantity(value * Fraction(10) ** exponent) if abs(exponent) < _EXPONENTS else None
     return Quantity(value * (_BINARY.get(suffix) or _DECIMAL.get(suffix) or 1))
 
 
 def _quantity(text: str) -> Quantity:
-    found = parsed(text)
+    found = _parsed(text)
     if found is None:
         raise Fault(
             "conversion",
@@ -69,9 +75,9 @@ def _sign(quantity: Quantity) -> int:
     return (quantity.amount > 0) - (quantity.amount < 0)
 
 
-QUANTITY_FUNCTIONS: Final[dict[str, Function]] = {
+QUANTITY_FUNCTIONS: dict[str, Function] = {
     "quantity": Function({(str,): _quantity}),
-    "isQuantity": Function({(str,): lambda text: parsed(text) is not None}),
+    "isQuantity": Function({(str,): lambda text: _parsed(text) is not None}),
     "isInteger": Function({(Quantity,): lambda quantity: quantity.is_integer}),
     "asInteger": Function({(Quantity,): _integer}),
     "asApproximateFloat": Function({(Quantity,): lambda quantity: float(quantity.amount)}),

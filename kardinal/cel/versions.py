@@ -1,12 +1,14 @@
-"""The functions of rules for semantic versions (semver.org)."""
+"""The functions of Kubernetes for semantic versions (semver.org)."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
-from kardinal.cel import Fault, Function
+from kardinal.cel.errors import Fault
+from kardinal.cel.overloads import Function
+from kardinal.cel.values import UINT_MAX
 
 __all__ = ["VERSION_FUNCTIONS"]
 
@@ -16,9 +18,15 @@ _VERSION: Final = re.compile(
 )
 
 
+_LONGEST: Final = 256
+"""The most characters of a version."""
+
+
 @dataclass(frozen=True, order=True, slots=True)
 class Version:
     """Ordered as the standard has it: a pre-release comes before its release, numbers before words."""
+
+    cel_type: ClassVar[str] = "kubernetes.Semver"
 
     core: tuple[int, int, int]
     released: bool
@@ -26,15 +34,20 @@ class Version:
 
 
 def _parsed(text: str, normalize: bool) -> Version | None:
+    if len(text) > _LONGEST:
+        return None
     match = _VERSION.fullmatch(_normalized(text) if normalize else text)
     if match is None:
         return None
     major, minor, patch, stage = match.groups()
+    core = (int(major), int(minor), int(patch))
     parts = stage.split(".") if stage else []
+    if max(core) > UINT_MAX:
+        return None
     if any(not part or (part.isdigit() and len(part) > 1 and part[0] == "0") for part in parts):
         return None
     ranked = tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)
-    return Version((int(major), int(minor), int(patch)), not parts, ranked)
+    return Version(core, not parts, ranked)
 
 
 def _normalized(text: str) -> str:
@@ -57,7 +70,7 @@ def _is_semver(text: str, normalize: bool = False) -> bool:
     return _parsed(text, normalize) is not None
 
 
-VERSION_FUNCTIONS: Final[dict[str, Function]] = {
+VERSION_FUNCTIONS: dict[str, Function] = {
     "semver": Function({(str,): _semver, (str, bool): _semver}),
     "isSemver": Function({(str,): _is_semver, (str, bool): _is_semver}),
     "major": Function({(Version,): lambda version: version.core[0]}),
