@@ -178,7 +178,7 @@ async def test_a_forged_record_does_not_choose_the_repository_that_is_read(
     secret = create_repository(tmp_path / "secret.git", {"password": "hunter2\n"})
     said = await forge(world, repository, source, {"repository": secret.url, "commit": secret.head(), "directory": ""})
     assert ".kardinal/state.yaml: records commit" in said
-    assert f"the Pipeline takes configuration from {source.url}" in said
+    assert f"takes configuration from {source.url}" in said
 
 
 async def test_a_forged_record_does_not_bring_a_commit_that_was_not_merged(
@@ -187,7 +187,7 @@ async def test_a_forged_record_does_not_bring_a_commit_that_was_not_merged(
     source = create_repository(tmp_path / "config.git", {"configs/a.yaml": "a\n"})
     sha = source.commit({"configs/a.yaml": "evil\n"}, branch="pull/7")
     said = await forge(world, repository, source, {"repository": source.url, "commit": sha, "directory": "configs"})
-    assert "is not on the branch that configuration is taken from" in said
+    assert "is not on the branch" in said
 
 
 async def test_a_forged_record_does_not_leave_the_configuration(
@@ -196,4 +196,5 @@ async def test_a_forged_record_does_not_leave_the_configuration(
     source = create_repository(tmp_path / "config.git", {"configs/a.yaml": "a\n", "ci/token": "t\n"})
     entry = {"repository": source.url, "commit": source.head()}
     said = await forge(world, repository, source, entry | {"directory": "ci"})
-    assert "of ci, and the Pipeline takes configuration from configs" in said
+    assert "of ci, and " in said
+    assert "from configs" in said

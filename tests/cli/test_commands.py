@@ -113,10 +113,8 @@ async def test_promote_asks_for_a_bundle_and_says_what_the_controller_answers(cl
     assert [answer["state"] for answer in found["status"]["requests"]] == ["Accepted"]
     assert f"goes on to {STAGING}" in await cli("promote", "my-app", "--env", STAGING)
     done = await cli.attempt("retry", "my-app-1", "--env", STAGING)
-    assert (done.code, done.err) == (
-        1,
-        f"Error: refused: {STAGING} is Pending, and only what is Failed is tried again\n",
-    )
+    assert done.code == 1
+    assert done.err.startswith(f"Error: refused: {STAGING} is Pending")
 
 
 async def test_promote_and_retry_name_what_is_missing(cli: Cli, world: World) -> None:

@@ -218,7 +218,7 @@ async def test_the_secret_of_an_input_goes_only_to_the_hosts_it_names(
     edits = (opening(f"{server.url}/platform.git", secretRef={"name": "git"}), copying(), SET)
     await world.apply(secret("git.example.com"), way(repository.url, *edits))
     refused = await cli.attempt("plan", "my-app", *IMAGES, "--use-secret")
-    assert f"config.secretRef: Secret {TEAM}/git is not marked as a Git credential" in refused.err
+    assert f"config.secretRef: Secret {TEAM}/git is not marked" in refused.err
     assert set(server.authorisations) <= {None}
     await world.apply(secret(server.url.removeprefix("https://")))
     done = await cli.attempt("plan", "my-app", *IMAGES, "--use-secret")

@@ -24,6 +24,7 @@ __all__ = ["cli"]
 REPOSITORY = "https://git.example.com/acme/gitops.git"
 HOLD = f"my-app-{PROD}-hold"
 COMMIT = "c0ffee" + "0" * 34
+ROLLED_BACK = "rolled back from 2.0.0 to 1.0.0 by tester"
 
 
 async def has_run(world: World, name: str, tag: str, *, minute: int, state: str = "Verified") -> JsonObject:
@@ -67,7 +68,7 @@ async def test_a_rollback_is_a_bundle_of_what_was_verified_before_and_a_hold(cli
     }
     hold = await world.get(POLICY_GATE, HOLD)
     assert (hold["spec"]["exceptBundle"], hold["spec"]["appliesTo"]) == (name, [PROD])
-    assert hold["spec"]["message"] == "rolled back from 2.0.0 to 1.0.0 by tester"
+    assert hold["spec"]["message"] == ROLLED_BACK
     again = await cli.attempt("rollback", "my-app", "--env", PROD)
     assert (again.code, f"Bundle {name} is bringing {PROD} back to that already" in again.err) == (1, True)
 
@@ -87,7 +88,7 @@ async def test_a_hold_is_told_refuses_promotions_and_is_ended_by_name(cli: Cli, 
     await world.apply(bundle("app-3"))
     assert f"HELD by a hold on {PROD}" in await cli("explain", "my-app", "--env", PROD, "--bundle", "app-3")
     assert await cli("resume", "my-app") == (
-        f"Pipeline my-app is not paused\n{PROD} is held: rolled back from 2.0.0 to 1.0.0 by tester\n"
+        f"Pipeline my-app is not paused\n{PROD} is held: {ROLLED_BACK}\n"
         f"  to let Bundles get there again: kardinal resume my-app --env {PROD}\n"
     )
     unheld = await cli.attempt("rollback", "my-app", "--env", PROD, "--to", "app-0", "--no-hold")

@@ -159,7 +159,7 @@ def test_ids_are_checked(identifier: object, message: str) -> None:
         ({"template": body(), "dependsOn": []}, ".dependsOn", "not available in this version"),
         ({"patch": body()}, ".patch", "not available in this version"),
         ({"def": {"x": 1}}, ".def", "not available in this version"),
-        ({"template": "${a}"}, ".template", "an expression for the whole body is not available in this version"),
+        ({"template": "${a}"}, ".template", "an expression for the whole body"),
         ({"template": body(), "readyWhen": "${a}"}, ".readyWhen", "must be a list of expressions"),
         ({"template": body(apiVersion="kardinal.io")}, ".template.apiVersion", "needs a literal version"),
         ({"template": body(kind="${a.kind}")}, ".template.kind", "needs a literal kind"),

@@ -144,7 +144,7 @@ async def test_the_locks_of_a_killed_push_block_the_repository_and_one_that_may_
                 await landing
             await until(held.killed)
             held.forget()
-            with pytest.raises(BranchLocked, match=r"has left \S*(HEAD|main)\.lock: remove it at the host"):
+            with pytest.raises(BranchLocked, match=r" \S*(HEAD|main)\.lock: remove it"):
                 await repository.land("main", setting("prod", b"v2\n"), message("prod"))
             for lock in held.locks:
                 lock.unlink()

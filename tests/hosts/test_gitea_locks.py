@@ -73,7 +73,7 @@ async def test_the_locks_of_a_killed_agent_are_told_and_their_removal_is_enough(
                 return message if "File exists" in message else None
 
             said = await observed.until(told, "the lock to be told", show=lambda: step(observed))
-            assert re.search(r"has left \S+/config\.git/\S*\.lock: remove it at the host", said)
+            assert re.search(r" \S+/config\.git/\S*\.lock: remove it", said)
             assert step(observed)["state"] == "Promoting"
 
             def not_ready() -> str | None:

@@ -62,7 +62,7 @@ async def test_an_unrelated_pull_request_can_be_merged_and_one_that_a_gate_holds
     asking = pipeline(project.url, provider="gitea", environments=[DEV])
     asking["spec"]["git"] |= {"secretRef": {"name": "git"}, "statusOnOthers": True}
     await world.apply(git_secret(project), asking)
-    await answer(world, **{DEV.replace("-", "_"): "held by a freeze of my-app"})
+    await answer(world, **{DEV.replace("-", "_"): "the incident is not over"})
     # A status of a commit that Gitea does not know yet is tried again within minutes.
     for _ in range(5):
         await world.live(timedelta(seconds=61))

@@ -19,7 +19,7 @@ from tests.support.objects import pipeline
 from tests.support.repository import sample_files
 from tests.support.world import World
 
-HELD = "held by a freeze of my-app"
+HELD = "the incident is not over"
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ async def test_a_queued_proposal_is_told_what_its_gates_say_and_a_foreign_one_wh
 
     ours = git.commit(f"gh-readonly-queue/main/pr-{number}-{tip}", merged, start="main")
     await look(world)
-    assert told(github, ours) == ("success", f"every gate of {DEV} is open")
+    assert told(github, ours)[0] == "success"
     await close_gate(world, GATE, reason="error rate 5%")
     # No delivery tells of a gate: while something is in the queue, a look a minute does.
     await world.live(timedelta(seconds=61))

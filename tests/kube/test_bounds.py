@@ -16,6 +16,8 @@ from kardinal.kube.bounds import HUB
 from kardinal.objects import CONFIG_MAP
 from tests.kube.conftest import ScriptedServer, reply
 
+TOO_LARGE = "the answer has more than 1,000 bytes"
+
 
 @pytest.fixture
 async def bounded(server: ScriptedServer) -> AsyncIterator[Client]:
@@ -27,7 +29,7 @@ async def bounded(server: ScriptedServer) -> AsyncIterator[Client]:
 
 async def test_a_page_that_is_too_large_is_refused(server: ScriptedServer, bounded: Client) -> None:
     server.answers(reply(200, {"items": [], "padding": "x" * 2_000}))
-    with pytest.raises(ConnectionFailed, match="the answer has more than 1,000 bytes"):
+    with pytest.raises(ConnectionFailed, match=TOO_LARGE):
         await bounded.list(CONFIG_MAP, "default")
 
 
@@ -41,7 +43,7 @@ async def test_a_page_without_a_length_is_cut_off(server: ScriptedServer, bounde
         return response
 
     server.answers(answer)
-    with pytest.raises(ConnectionFailed, match="the answer has more than 1,000 bytes"):
+    with pytest.raises(ConnectionFailed, match=TOO_LARGE):
         await bounded.list(CONFIG_MAP, "default")
 
 

@@ -16,7 +16,7 @@ async def test_ready_says_whether_a_pipeline_can_be_translated(world: World, con
     ready = condition(bad)
     assert ready is not None
     assert (ready["status"], ready["observedGeneration"]) == ("False", 1)
-    assert "spec.environments[0].update.strategy: 'oci' is not available in this version" in ready["message"]
+    assert "spec.environments[0].update.strategy: 'oci' is not available" in ready["message"]
     await world.settle()
     assert [event["regarding"]["name"] for event in await world.events("NotAvailable")] == ["my-app"]
     await world.apply(pipeline(REPOSITORY))

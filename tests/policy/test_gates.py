@@ -122,7 +122,7 @@ async def test_a_pause_that_is_lifted_past_the_hours_of_a_gate_commits_nothing_t
     await world.delete(POLICY_GATE, freeze_gate()["metadata"]["name"])
     await world.settle()
     status = (await world.get(PROMOTION_STEP, step))["status"]
-    assert "held by gate hours: its answer counted until 2026-03-03T12:00:00Z" in status["message"]
+    assert "gate hours: its answer" in status["message"]
     assert repository.promotions(DEV) == []
 
     await start_controller(world, standalone=False)
@@ -208,7 +208,7 @@ async def test_a_gate_with_an_invalid_expression_is_closed_and_its_template_gets
     await begin(world, gate("broken", "schedule.isWeekend &&", namespace=POLICIES))
     await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
     shut = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-broken", closed)
-    assert "the expression is not valid CEL" in shut["status"]["reason"]
+    assert "not valid CEL" in shut["status"]["reason"]
     await world.idle(timedelta(minutes=50))
     assert not await exists(world, f"app-1-{PROD}")
     template = await world.get(POLICY_GATE, "broken", POLICIES)

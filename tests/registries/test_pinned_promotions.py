@@ -138,7 +138,7 @@ async def test_an_environment_waits_for_a_digest_and_says_why(
     waiting = await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Held") is not None)
     held = condition(waiting, "Held")
     assert held is not None
-    assert f"waits for the digest of {image(registry)}:1.1.0" in held["message"]
+    assert f"digest of {image(registry)}:1.1.0" in held["message"]
     assert f"registry {registry.host} answers 503" in held["message"]
     writes = world.audit.count(verbs=["patch"], resource="promotionsteps.kardinal.io")
     await world.live(AGAIN)

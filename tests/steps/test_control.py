@@ -136,7 +136,7 @@ def test_an_expression_that_can_never_be_evaluated_is_refused(condition: str, sa
         (custom(config={"timeot": "5m"}), "config", "did you mean timeout?"),
         (custom(config={"secretref": {"name": "x"}}), "config", "did you mean secretRef?"),
         (custom(config={"a": "${unfinished"}), "config.a", "`${` without its `}`"),
-        (custom(config={"${x}": "a"}), "config.${x}", "an expression cannot stand in a key"),
+        (custom(config={"${x}": "a"}), "config.${x}", "cannot stand in a key"),
         (custom(config={"url": 3}), "config.url", "valid string"),
         ({"uses": "tests", "config": {}}, "uses", "needs config.url"),
         ({"uses": "git-pusch", "config": {}}, "uses", "did you mean 'git-push'?"),

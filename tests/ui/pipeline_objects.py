@@ -50,7 +50,7 @@ def shown(
     found = pipeline or values.pipeline(provider="gitea", url="https://git.example.com/acme/gitops")
     made = values.translated(found, which, templates) if which is not None and graph else None
     nodes = _children(made, which.metadata.name) if made is not None and which is not None else []
-    hold = dict.fromkeys(held, "rolled back from 2 to 1 by jane")
+    hold = dict.fromkeys(held, "version 2 is bad")
     return PipelineObjects(
         pipeline=found,
         bundles=newest_first([*([which] if which is not None else []), *others]),

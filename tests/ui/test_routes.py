@@ -74,7 +74,7 @@ async def test_what_does_not_exist_is_said_with_a_remedy(world: World, session: 
 
     status, answer = await get(session, f"{page.api}/pipelines/{TEAM}/my-ap")
     assert status == HTTPStatus.NOT_FOUND
-    assert answer == {"message": f"no Pipeline my-ap in namespace {TEAM}", "remedy": "There are: my-app"}
+    assert ("my-ap" in answer["message"], answer["remedy"]) == (True, "There are: my-app")
     for path in (
         f"pipelines/{TEAM}/my-app/environments/moon",
         f"pipelines/{TEAM}/my-app/gates/{DEV}/{TEAM}/none",

@@ -14,6 +14,7 @@ from tests.support.names import TEAM
 from tests.support.objects import bundle, pipeline
 
 PIPELINE = Pipeline.model_validate(pipeline("https://git.example.com/x", environments=["dev", "staging", "prod"]))
+NEWER = "added to the Pipeline after the Bundle had started"
 
 
 def _bundle(status: dict[str, Any] | None = None, **intent: Any) -> Bundle:
@@ -64,7 +65,7 @@ def test_environments_that_the_bundle_leaves_out_or_does_not_reach_say_so() -> N
 
 def test_an_environment_that_is_newer_than_the_graph_says_so() -> None:
     states = _states(_bundle({"phase": "Promoting"}), _step("dev", "Verified"), topology=_graph("dev", "staging"))
-    assert states["prod"] == ("NotTargeted", "added to the Pipeline after the Bundle had started")
+    assert states["prod"] == ("NotTargeted", NEWER)
 
 
 def test_a_superseded_bundle_keeps_what_it_reached() -> None:
@@ -79,7 +80,7 @@ def test_a_superseded_bundle_keeps_what_it_reached() -> None:
 def test_an_environment_that_is_newer_than_a_graph_that_is_gone_says_so() -> None:
     status = {"phase": "Superseded", "environments": {"old": {"state": "Verified"}, "dev": {"state": "Verified"}}}
     states = _states(_bundle(status))
-    assert states["prod"] == ("NotTargeted", "added to the Pipeline after the Bundle had started")
+    assert states["prod"] == ("NotTargeted", NEWER)
     assert states["old"] == ("Verified", "")
 
 

@@ -68,5 +68,5 @@ async def test_a_part_that_is_missing_is_named(pod: Path, name: str, content: st
 
 async def test_a_pod_without_a_port_is_told_so(pod: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_PORT")
-    with pytest.raises(ConfigError, match="service account of this pod cannot be used: Service host/port is not set"):
+    with pytest.raises(ConfigError, match="Service host/port is not set"):
         await load_connection()
