@@ -83,7 +83,7 @@ async def test_retry_waits_for_the_end_of_another_attempt(cli: Cli, world: World
 async def test_a_request_without_an_answer_is_not_waited_for(
     cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(intents, "_PATIENCE", 0.2)
+    monkeypatch.setattr(intents, "_ANSWERED_WITHIN", 0.2)
     await world.apply(pipeline("https://git.example.com/acme/gitops.git"), bundle("my-app-1"))
     session = Session(world.client, TEAM)
     with pytest.raises(Unanswered, match=r"No controller has answered.*is one running"):
