@@ -6,6 +6,7 @@ Answers are returned as they are, refusals included, because who is refused what
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ JsonObject = dict[str, Any]
 
 _RBAC = "rbac.authorization.k8s.io"
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,21 @@ class People:
         }
         async with self._session.post(_REVIEWS, json=review, **self._options) as answer:
             found: bool = (await answer.json())["status"]["allowed"]
+        return found
+
+    async def rules(self, user: str, namespace: str) -> dict[str, set[str]]:
+        """Return all that RBAC allows a user in a namespace, whatever the names: `plural.group/subresource` -> verbs."""
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
+        headers = {"Impersonate-User": user}
+        body = review | {"spec": {"namespace": namespace}}
+        async with self._session.post(_RULES, json=body, headers=headers, **self._options) as answer:
+            rules = (await answer.json())["status"]["resourceRules"]
+        found: dict[str, set[str]] = {}
+        for rule in rules:
+            assert not rule.get("resourceNames"), f"for some names only: {rule}"
+            for group, resource in itertools.product(rule["apiGroups"], rule["resources"]):
+                plural, slash, subresource = resource.partition("/")
+                found.setdefault(f"{plural}.{group}{slash}{subresource}", set()).update(rule["verbs"])
         return found
 
     async def kubeconfig_of_account(self, name: str, directory: Path, *, namespace: str = TEAM) -> Path:
