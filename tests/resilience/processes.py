@@ -24,6 +24,7 @@ import pytest
 
 from kardinal.kube import Client, ConnectionFailed, load_connection
 from kardinal.objects import NAMESPACE, JsonObject, ResourceType
+from kardinal_local.plane.directory import holder
 from tests.support.names import TEAM
 from tests.support.objects import namespace
 
@@ -120,7 +121,7 @@ class Shell:
         self._started: list[Process] = []
         self.programs = Path(sys.executable).parent
         self.kardinal = self.programs / "kardinal"
-        """The command that `run` runs to its end."""
+        """The command `kardinal`: the installed one, or one that stands for it (`tests/support/commands.py`)."""
         self.tools: tuple[Path, ...] = ()
         """Directories whose programs are found besides."""
         for made in (self.home, self.temporary):
@@ -204,14 +205,24 @@ class Local:
         written = _written_at(port)
         # The directory remembers its port from the second start on.
         options = ("--port", "0", *self._options) if written is None else self._options
-        self.process = await self._shell.start("kardinal", "local", "up", "--dir", self.directory, *options)
+        called = str(self._shell.kardinal)
+        self.process = await self._shell.start(called, "local", "up", "--dir", self.directory, *options)
         async with asyncio.timeout(DEADLINE):
             while _written_at(port) == written:
                 assert self.process.running, self.process.output
                 await asyncio.sleep(_LOOK_AGAIN)
 
+    @property
+    def pid(self) -> int:
+        """The process that serves the directory: of a shell that forks, not the one which was started."""
+        found = holder(self.directory)
+        assert found is not None, f"no process serves {self.directory}"
+        return found
+
     async def kill(self) -> None:
-        self.process.kill()
+        """End it between any two instructions; returns when it has let go of its directory."""
+        if self.process.running:
+            os.kill(self.pid, signal.SIGKILL)
         await self.process.ended()
 
     @asynccontextmanager

@@ -36,7 +36,7 @@ async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
     directory = tmp_path / "local"
     local = Local(shell, directory, "--simulate")
     await local.up()
-    first = local.process
+    first, pid = local.process, local.pid
 
     assert f"export KUBECONFIG={local.kubeconfig}" in first.lines
     assert _mode(directory) == 0o700
@@ -45,14 +45,14 @@ async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
     assert list(own.parent.iterdir()) == [own]
 
     refused = await shell.run("kardinal", "local", "up", "--dir", directory, code=1)
-    assert str(first.pid) in refused
+    assert str(pid) in refused
     assert "Traceback" not in refused
     status = await shell.run("kardinal", "local", "status", "--dir", directory)
     (server,) = [line.split()[-1] for line in first.lines if line.startswith("API server")]
     stable = [line for line in first.lines if line.startswith(("export", "API server", "webhook", "metrics", "health"))]
     assert [line.partition("=")[0] for line in stable[:2]] == ["export KUBECONFIG", "export KARDINAL_URL"]
     assert f"{stable[1].partition('=')[2]}/api/v1/bundles" == stable[3].split()[-1]
-    assert f"process {first.pid} runs on {directory}" in status
+    assert f"process {pid} runs on {directory}" in status
     assert status.splitlines()[1:] == stable
     (link,) = [line.split()[-1] for line in first.lines if line.startswith("web page")]
     url, _, code = link.partition("/ui/#code=")
@@ -81,8 +81,9 @@ async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
 async def test_down_ends_it_as_sigterm_does(shell: Shell, tmp_path: Path) -> None:
     local = Local(shell, tmp_path / "local")
     await local.up()
+    pid = local.pid
     said = await shell.run("kardinal", "local", "down", "--dir", local.directory)
-    assert said == f"stopped process {local.process.pid}"
+    assert said == f"stopped process {pid}"
     await _ended_cleanly(local)
     assert "nothing runs" in await shell.run("kardinal", "local", "down", "--dir", local.directory)
 
