@@ -148,7 +148,7 @@ class People:
         return found
 
     async def rules(self, user: str, namespace: str) -> dict[str, set[str]]:
-        """Return all that RBAC allows a user in a namespace, whatever the names: `plural.group/subresource` -> verbs."""
+        """Return all that RBAC allows a user in a namespace: `plural.group` or `plural.group/subresource` -> verbs."""
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
         headers = {"Impersonate-User": user}
         body = review | {"spec": {"namespace": namespace}}
