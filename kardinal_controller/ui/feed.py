@@ -26,6 +26,7 @@ from kardinal.runtime.informer import Event
 from kardinal.runtime.logging import describe, get_logger
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
 from kardinal_controller.reader import InformerReader
+from kardinal_controller.ui.decoded import DecodedBundles
 from kardinal_controller.ui.documents import NoGate, notices, pipeline_row
 from kardinal_controller.ui.live import LiveDocument, LiveOverview, Numbers
 from kardinal_controller.ui.model import PipelineRow, View
@@ -85,6 +86,7 @@ class Feed:
         self._clock = clock
         self._numbers = Numbers(secrets.token_hex(4))
         self._reader = InformerReader(caches, _NoEvents())
+        self._bundles = DecodedBundles()
         self._unserved: dict[str, PipelineRow] = {}
         self.overview = LiveOverview(self._numbers, self._notices)
         self._shared: dict[FeedSubject, dict[str, _Shared]] = {}
@@ -124,7 +126,7 @@ class Feed:
 
     async def objects(self, namespace: str, pipeline: str, bundle: str | None = None) -> PipelineObjects:
         """Return the objects of a Pipeline. Raises `NotThere`."""
-        return await read_objects(self._reader, namespace, pipeline, bundle)
+        return await read_objects(self._reader, namespace, pipeline, bundle, decode=self._bundles.decode)
 
     async def computed(self, work: Callable[[], V], objects: PipelineObjects) -> V:
         """Return the result of `work`, on a thread if a Pipeline has many Bundles."""

@@ -9,9 +9,10 @@ import aiohttp
 import pytest
 
 from kardinal.objects import Key
-from kardinal.promotion.kinds import POLICY_GATE
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
 from kardinal.promotion.views.reading import SLICE, bundles_of
 from kardinal_controller.ui import feed as feed_module
+from kardinal_controller.ui.decoded import DecodedBundles
 from kardinal_controller.ui.documents import pipeline_row
 from kardinal_controller.ui.feed import FeedSubject
 from kardinal_controller.ui.model import PipelineRow
@@ -98,6 +99,38 @@ async def test_document_is_computed_once_for_all_who_look_and_not_after_they_lef
     await world.apply(bundle("my-app-3", tag="1.3.0"))
     await world.live(timedelta(seconds=1))
     assert computed == 2
+
+
+async def test_a_bundle_is_decoded_again_only_when_it_changed(world: World) -> None:
+    await world.apply(app(), bundle("my-app-1"), bundle("my-app-2", tag="1.2.0"))
+    page = await start_page(world)
+    feed = page.page.feed
+    before = {each.metadata.name: each for each in (await feed.objects(TEAM, "my-app")).bundles}
+
+    await world.client.patch(BUNDLE, "my-app-1", TEAM, {"metadata": {"labels": {"seen": "1"}}})
+    await world.settle()
+    after = {each.metadata.name: each for each in (await feed.objects(TEAM, "my-app")).bundles}
+    assert after["my-app-1"].metadata.labels["seen"] == "1"
+    assert after["my-app-2"] is before["my-app-2"]
+
+    await world.client.delete(BUNDLE, "my-app-2", TEAM)
+    await world.settle()
+    await world.apply(bundle("my-app-2", tag="1.3.0"))
+    await world.settle()
+    again = (await feed.objects(TEAM, "my-app")).bundles[0]
+    assert again.metadata.uid != before["my-app-2"].metadata.uid
+
+
+def test_decoded_bundles_are_bounded_and_those_asked_for_last_stay() -> None:
+    decoded = DecodedBundles(most=2)
+    stored = [bundle(f"my-app-{number}") for number in range(3)]
+    for number, each in enumerate(stored):
+        each["metadata"] |= {"uid": f"uid-{number}", "resourceVersion": "1"}
+    first, second = (decoded.decode(each) for each in stored[:2])
+    assert decoded.decode(stored[0]) is first
+    decoded.decode(stored[2])
+    assert decoded.decode(stored[0]) is first
+    assert decoded.decode(stored[1]) is not second
 
 
 async def test_many_bundles_are_computed_while_the_loop_runs(

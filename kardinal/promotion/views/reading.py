@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kardinal.objects import JsonObject, labels_of
@@ -25,9 +25,10 @@ __all__ = [
     "read_objects",
 ]
 
-
 SLICE = 50
 """The number of Bundles that are decoded before the event loop gets its turn: some 10 ms."""
+
+Decode = Callable[[JsonObject], Bundle]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +50,19 @@ class PipelineObjects:
     """The holds that rollbacks left, as pairs of an environment and a PolicyGate."""
 
 
-async def read_objects(reader: Reader, namespace: str, pipeline: str, bundle: str | None = None) -> PipelineObjects:
+async def read_objects(
+    reader: Reader, namespace: str, pipeline: str, bundle: str | None = None, *, decode: Decode = Bundle.model_validate
+) -> PipelineObjects:
     """Return the objects of a Pipeline and of the Bundle `bundle`, or of the Bundle that `chosen_bundle` defaults to.
+
+    A program that reads the same Bundles again and again gives a `decode` that keeps them.
 
     Raises `Missing` if the Pipeline or the named Bundle does not exist.
     """
     found, bundles, gates = await asyncio.gather(
-        find_pipeline(reader, namespace, pipeline), bundles_of(reader, namespace, pipeline), reader.gates(namespace)
+        find_pipeline(reader, namespace, pipeline),
+        bundles_of(reader, namespace, pipeline, decode=decode),
+        reader.gates(namespace),
     )
     shown = chosen_bundle(bundles, pipeline, bundle)
     freeze = freeze_of(gates, pipeline)
@@ -83,11 +90,13 @@ async def find_pipeline(reader: Reader, namespace: str, name: str) -> Pipeline:
     return Pipeline.model_validate(await stored_pipeline(reader, namespace, name))
 
 
-async def bundles_of(reader: Reader, namespace: str, pipeline: str) -> list[Bundle]:
+async def bundles_of(
+    reader: Reader, namespace: str, pipeline: str, *, decode: Decode = Bundle.model_validate
+) -> list[Bundle]:
     """Return the Bundles of a Pipeline, newest first. There may be thousands, so the event loop gets its turns."""
     found = []
     for number, item in enumerate(await reader.bundles(namespace, pipeline), start=1):
-        found.append(Bundle.model_validate(item))
+        found.append(decode(item))
         if number % SLICE == 0:
             await asyncio.sleep(0)
     return newest_first(found)
