@@ -340,7 +340,8 @@ def test_a_failure_says_where(source: str, location: str) -> None:
 def test_deep_towers_of_shared_lists_are_paid_for() -> None:
     for top in ("x27.flatten(99)", "x27.distinct()", "json.marshal(x27)", "'%s'.format([x27])", "x27 == x26", "x27"):
         outcome = evaluate(tower(top), {"some": [1, 2]})
-        assert outcome == cel.Failed("limit", "the expression takes more than 100000 steps on its data")
+        assert isinstance(outcome, cel.Failed)
+        assert outcome.overran
 
 
 @pytest.mark.parametrize(

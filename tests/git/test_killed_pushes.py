@@ -70,7 +70,7 @@ async def test_the_lock_of_a_killed_push_is_told_in_the_words_of_the_host_until_
     held.forget()
     assert all(lock.exists() for lock in held.locks)
 
-    with pytest.raises(BranchLocked, match=r"Unable to create '.*\.lock': File exists") as caught:
+    with pytest.raises(BranchLocked, match=r"\.lock': File exists") as caught:
         await remote.land("main", setting("dev", b"v2\n"), message("dev"))
     assert caught.value.transient
     assert re.search(r"has left \S*(main|HEAD)\.lock: remove it", caught.value.remedy)

@@ -18,7 +18,7 @@ from tests.gitops.installation import Installation, running_installation
 from tests.gitops.metrics import Metrics, running_metrics
 from tests.support.names import TEAM
 
-PAUSED = "it is paused at a step"
+PAUSED = "paused at a step"
 STEPS: JsonObject = {"canary": {"steps": [{"setWeight": 50}, {"pause": {}}]}}
 
 

@@ -89,7 +89,7 @@ def test_the_correction_of_a_degraded_rollout_is_not_failed_by_it() -> None:
 @pytest.mark.parametrize(
     ("stable", "words"),
     [
-        (replica_set(OLD), "is not the stable one yet"),
+        (replica_set(OLD), "not the stable one yet"),
         (replica_set(hash_="6cf78c66c5"), "the ReplicaSet of its stable version is not seen yet"),
         (replica_set(owner="other"), "the ReplicaSet of its stable version is not seen yet"),
     ],

@@ -60,7 +60,7 @@ async def test_reviews_outlive_a_token_that_was_deleted_and_a_restart(
             return (await repository_condition(world, name)).get("status") == "False"
 
         await until(world, not_ready)
-        assert "a valid one into the Secret" in (await repository_condition(world, name))["message"]
+        assert "valid one into the Secret" in (await repository_condition(world, name))["message"]
 
     bot = project.people["bot"].name
     project.people["bot"] = Person(bot, new_token(project.server, bot, BOT_SCOPES))

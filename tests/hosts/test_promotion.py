@@ -194,7 +194,7 @@ async def test_a_token_that_is_taken_back_while_it_waits_holds_the_promotion(
     status = await state(world)
     assert status["state"] == "WaitingForMerge"
     assert "git.secretRef" in status["message"]
-    assert "a valid one into the Secret" in status["message"]
+    assert "valid one into the Secret" in status["message"]
     assert project.api("GET", f"{project.path}/pulls/{number}")["state"] == "open"
     shown = [await world.get(PROMOTION_STEP, names.step_name(BUNDLE_NAME, DEV)), *await world.events()]
     assert project.people["bot"].token not in str(shown)
