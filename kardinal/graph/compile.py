@@ -4,7 +4,9 @@ Edges are not written down by the author. A node comes after every node that its
 `${staging.status.phase}` comes after the node `staging`. The nodes that a condition mentions count by the list of the
 condition:
 
-    body, includeWhen    hard: the node waits for the data
+    body, forEach,
+    includeWhen          hard: the node waits for the data
+    dependsOn            hard, without data
     propagateWhen        with the node itself in it: its outflow gate, which holds what comes after the node;
                          without: its inflow gate, which holds the node, and hard
     readyWhen            soft: orders, never holds
@@ -16,7 +18,7 @@ lists every problem at once.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,13 +26,27 @@ from typing import Any
 from kardinal import cel
 from kardinal.graph.conditions import NodeCondition, compile_condition
 from kardinal.graph.dialect import Declaration, parse_nodes
-from kardinal.graph.errors import GraphError, GraphProblem
+from kardinal.graph.errors import GraphError, GraphProblem, ProblemReason
 from kardinal.graph.identity import content_hash
 from kardinal.graph.programs import NO_PROGRAMS, Programs
 from kardinal.graph.template import Template, compile_template
 from kardinal.objects.suggestions import nearest
 
-__all__ = ["CompiledGraph", "CompiledNode", "compile_graph"]
+__all__ = ["CompiledForEach", "CompiledGraph", "CompiledNode", "compile_graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledForEach:
+    """The list of a node with forEach.
+
+    `ready_when` and `outflow` are the conditions on the list of all its objects, such as `size(quotas) > 2`; those of
+    the node itself are evaluated for each object.
+    """
+
+    variable: str
+    items: cel.Program
+    ready_when: tuple[NodeCondition, ...]
+    outflow: tuple[NodeCondition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +59,7 @@ class CompiledNode:
     outflow: tuple[NodeCondition, ...]
     hard: tuple[str, ...]
     soft: tuple[str, ...]
+    for_each: CompiledForEach | None = None
     layer: int = 0
 
     @property
@@ -95,11 +112,12 @@ def _graph_hash(spec: Mapping[str, Any]) -> str:
 
 
 class _NodeCompiler:
-    def __init__(self, declaration: Declaration, known: Iterable[str], programs: Programs) -> None:
+    def __init__(self, declaration: Declaration, known: Collection[str], programs: Programs) -> None:
         self._programs = programs
         self._declaration = declaration
         self._known = known
         self._id = declaration.id
+        self._variables = frozenset([declaration.for_each.variable] if declaration.for_each is not None else [])
         self.problems: list[GraphProblem] = []
 
     def compile(self) -> CompiledNode:
@@ -111,6 +129,9 @@ class _NodeCompiler:
             programs=self._programs,
         )
         self.problems += problems
+        if isinstance(declaration.body, str) and not body.is_one_expression:
+            path = f"{declaration.path}.{declaration.keyword}"
+            self._problem("ExpressionError", path, "is an object, or one expression that makes it")
         for path, program in body.programs:
             self._check(program, path, myself="a node cannot be made from itself")
         include = self._conditions("includeWhen", declaration.include_when, myself="a node cannot decide on itself")
@@ -118,13 +139,58 @@ class _NodeCompiler:
         ready = self._conditions("readyWhen", declaration.ready_when)
         inflow = tuple(condition for condition in propagate if not condition.mentions(self._id))
         outflow = tuple(condition for condition in propagate if condition.mentions(self._id))
+        for_each = self._for_each(ready, outflow)
+        all_ready = ready
+        if for_each is not None:
+            ready = tuple(condition for condition in ready if condition not in for_each.ready_when)
+            outflow = tuple(condition for condition in outflow if condition not in for_each.outflow)
         read = [program for _, program in body.programs] + [condition.program for condition in (*include, *propagate)]
-        hard = self._roots(read, soft=False)
+        read += [for_each.items] if for_each is not None else []
+        hard = sorted({*self._roots(read, soft=False), *self._depended_on()})
         soft = [root for root in self._roots(read, soft=True) if root not in hard]
-        seen = [root for root in self._roots((condition.program for condition in ready), soft=None) if root not in hard]
+        seen = [root for root in self._roots((each.program for each in all_ready), soft=None) if root not in hard]
         return CompiledNode(
-            declaration, body, ready, include, inflow, outflow, tuple(hard), tuple(dict.fromkeys([*soft, *seen]))
+            declaration,
+            body,
+            ready,
+            include,
+            inflow,
+            outflow,
+            tuple(hard),
+            tuple(dict.fromkeys([*soft, *seen])),
+            for_each,
         )
+
+    def _depended_on(self) -> Iterator[str]:
+        """Yield the ids of `dependsOn`, and note a problem for each that is no other node."""
+        for index, other in enumerate(self._declaration.depends_on):
+            path = f"{self._declaration.path}.dependsOn[{index}]"
+            if other == self._id:
+                self._problem("DependencyError", path, f"a node cannot come after itself: {other} -> {other}")
+            elif other not in self._known:
+                self._problem("DependencyError", path, f"no node has the id {other[:80]!r}{_hint(other, self._known)}")
+            else:
+                yield other
+
+    def _for_each(self, ready: tuple[NodeCondition, ...], outflow: tuple[NodeCondition, ...]) -> CompiledForEach | None:
+        declared = self._declaration.for_each
+        if declared is None:
+            return None
+        if declared.variable in self._known:
+            self._problem("DeclarationError", declared.path, f"{declared.variable!r} is the id of a node")
+        match compile_condition(declared.expression, path=declared.path, node=self._id, programs=self._programs):
+            case NodeCondition() as condition:
+                self._check(condition.program, declared.path, myself="a node cannot repeat over itself", variable=False)
+                of_list = [
+                    tuple(each for each in conditions if each.reads_whole(self._id)) for conditions in (ready, outflow)
+                ]
+                return CompiledForEach(declared.variable, condition.program, *of_list)
+            case problem:
+                self.problems.append(problem)
+                return None
+
+    def _problem(self, reason: ProblemReason, path: str, message: str) -> None:
+        self.problems.append(GraphProblem(reason, path, message, self._id))
 
     def _conditions(self, word: str, texts: tuple[str, ...], *, myself: str | None = None) -> tuple[NodeCondition, ...]:
         conditions = []
@@ -138,21 +204,18 @@ class _NodeCompiler:
                     self.problems.append(problem)
         return tuple(conditions)
 
-    def _check(self, program: cel.Program, path: str, *, myself: str | None) -> None:
+    def _check(self, program: cel.Program, path: str, *, myself: str | None, variable: bool = True) -> None:
         """Note a problem for each name in `program` that is no node, or that is this node while `myself` forbids it.
 
-        `myself` is the reason that the author reads, such as "a node cannot read itself"; None allows it.
+        `myself` is the reason that the author reads, such as "a node cannot read itself"; None allows it. `variable`:
+        whether the variable of forEach may be read.
         """
+        known = {*self._known, *self._variables} if variable else self._known
         for root in sorted({reference.root for reference in program.references}):
             if root == self._id and myself is not None:
-                self.problems.append(
-                    GraphProblem("DependencyError", path, f"{myself}: {self._id} -> {self._id}", self._id)
-                )
-            elif root not in self._known:
-                near = nearest(root, self._known)
-                hint = f" (did you mean {near}?)" if near else ""
-                message = f"unknown identifier {root!r}{hint}"
-                self.problems.append(GraphProblem("ExpressionError", path, message, self._id))
+                self._problem("DependencyError", path, f"{myself}: {self._id} -> {self._id}")
+            elif root not in known:
+                self._problem("ExpressionError", path, f"unknown identifier {root!r}{_hint(root, known)}")
 
     def _roots(self, programs: Iterable[cel.Program], *, soft: bool | None) -> list[str]:
         """Return the ids of the other nodes that `programs` read, in a stable order.
@@ -164,9 +227,16 @@ class _NodeCompiler:
                 reference.root
                 for program in programs
                 for reference in program.references
-                if reference.root != self._id and (soft is None or reference.soft is soft)
+                if reference.root != self._id
+                and reference.root not in self._variables
+                and (soft is None or reference.soft is soft)
             }
         )
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = nearest(name, known)
+    return f" (did you mean {near}?)" if near else ""
 
 
 _Edges = Mapping[str, Sequence[str]]

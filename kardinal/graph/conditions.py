@@ -30,6 +30,10 @@ class NodeCondition:
     def mentions(self, node: str) -> bool:
         return any(reference.root == node for reference in self.program.references)
 
+    def reads_whole(self, node: str) -> bool:
+        """Return whether the condition reads a node itself, not a field of it: `size(quotas)`, `quotas.all(q, …)`."""
+        return any(reference.root == node and not reference.path for reference in self.program.references)
+
 
 @dataclass(frozen=True, slots=True)
 class Unmet:

@@ -63,9 +63,9 @@ def identify(body: JsonObject, identity: GraphIdentity, kinds: Kinds) -> ObjectK
 
 def literal_key(node: CompiledNode, identity: GraphIdentity, kinds: Kinds) -> ObjectKey | None:
     """Return the identity of the object of `node`, or None when its identity contains an expression."""
-    if node.declaration.kind != "template":
-        return None
     body = node.declaration.body
+    if node.declaration.kind != "template" or isinstance(body, str):
+        return None
     names = (body["metadata"].get("name"), body["metadata"].get("namespace", ""))
     if any(not isinstance(name, str) or "${" in name for name in names):
         return None

@@ -5,38 +5,60 @@ The dialect still changes, so every decision about it is in this module; the res
 is silently ignored would be a gate that silently opens. An unknown keyword is most likely a typo: its error suggests
 the nearest known one.
 
-The keyword of the body says what the node is: `template`, `ref` or `watch`. There is one exception: some documents
-write a bare identity (`apiVersion`, `kind`, `metadata.name` and nothing else) under `template` where they mean a
-reference; see `Declaration.ambiguous`.
+The keyword of the body says what the node is: `template`, `ref`, `watch` or `def`. There is one exception: some
+documents write a bare identity (`apiVersion`, `kind`, `metadata.name` and nothing else) under `template` where they
+mean a reference; see `Declaration.ambiguous`.
+
+    - id: quota
+      forEach: {team: "${teams.data.names}"}      # one object for each item of the list
+      template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "quota-${team}"}}
+      dependsOn: [freeze]                         # comes after a node that it does not mention
+      lifecycle: {apply: Force}                   # takes fields that another manager owns
+      recheckAfter: 5m                            # looks again, whether anything has changed or not
+      timeout: 1h                                 # says so when an object is not ready for that long
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import orjson
 
 from kardinal.graph.errors import GraphProblem
 from kardinal.objects import JsonObject, NodeKind
+from kardinal.objects.duration import DurationError, format_duration, parse_duration
 from kardinal.objects.suggestions import nearest
 
-__all__ = ["DIALECT_VERSION", "Declaration", "parse_nodes"]
+__all__ = ["DIALECT_VERSION", "NODE_LIMIT", "Declaration", "ForEach", "body_problems", "parse_nodes"]
 
 DIALECT_VERSION = "v1alpha1"
 
 NODE_LIMIT = 1000
 SIZE_LIMIT = 512 * 1024
+SHORTEST_RECHECK = timedelta(seconds=5)
 
-_BODIES: dict[str, NodeKind] = {"template": "template", "ref": "ref", "reference": "ref", "watch": "watch"}
+_BODIES: dict[str, NodeKind] = {
+    "template": "template",
+    "ref": "ref",
+    "reference": "ref",
+    "watch": "watch",
+    "def": "def",
+}
 _CONDITIONS = ("readyWhen", "propagateWhen", "includeWhen")
-_KNOWN = frozenset(["id", *_BODIES, *_CONDITIONS])
-_UNAVAILABLE = frozenset(
-    ["patch", "def", "forEach", "finalizes", "lifecycle", "dependsOn", "recheckAfter", "timeout", "onTimeout", "metric"]
-)
+_MODIFIERS = ("dependsOn", "forEach", "lifecycle", "recheckAfter", "timeout")
+_KNOWN = frozenset(["id", *_BODIES, *_CONDITIONS, *_MODIFIERS])
+_UNAVAILABLE = frozenset(["patch", "finalizes", "onTimeout", "metric"])
 """Keywords of the Graph dialect that this version does not implement. They are refused by name."""
+
+_OF_KINDS: Mapping[str, frozenset[NodeKind]] = {
+    "forEach": frozenset(["template", "def"]),
+    "lifecycle": frozenset(["template"]),
+}
+"""The modifiers that have a meaning with some bodies only."""
 
 _IDENTIFIER = re.compile(r"[a-zA-Z][a-zA-Z0-9]{0,62}")
 _API_VERSION = re.compile(r"([a-z0-9.-]+/)?v\d+((alpha|beta)\d+)?")
@@ -50,23 +72,41 @@ _INTERNAL = "internal.kro.run"
 
 
 @dataclass(frozen=True, slots=True)
+class ForEach:
+    """The list over which a node repeats: `{team: "${teams.data.names}"}`, or the list alone for `item`."""
+
+    variable: str
+    expression: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration:
-    """One node as its author wrote it. Messages name fields below `path`, for example `spec.nodes[2].template`."""
+    """One node as its author wrote it. Messages name fields below `path`, for example `spec.nodes[2].template`.
+
+    `body` is a text if one expression makes all of it.
+    """
 
     id: str
     path: str
     kind: NodeKind
     keyword: str
-    body: JsonObject
+    body: JsonObject | str
     ready_when: tuple[str, ...] = ()
     propagate_when: tuple[str, ...] = ()
     include_when: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    for_each: ForEach | None = None
+    force: bool = False
+    recheck_after: timedelta | None = None
+    timeout: timedelta | None = None
 
     @property
     def ambiguous(self) -> bool:
         """Return whether this is only an identity: a reference to an object if it exists, or an object to create."""
         return (
             self.kind == "template"
+            and isinstance(self.body, dict)
             and set(self.body) == {"apiVersion", "kind", "metadata"}
             and set(self.body["metadata"]) <= {"name", "namespace"}
         )
@@ -108,7 +148,29 @@ def _declaration(node: JsonObject, identifier: str, path: str) -> Declaration:
         ready_when=tuple(node.get("readyWhen", ())),
         propagate_when=tuple(node.get("propagateWhen", ())),
         include_when=tuple(node.get("includeWhen", ())),
+        depends_on=tuple(node.get("dependsOn", ())),
+        for_each=_for_each(node, path),
+        force=node.get("lifecycle", {}).get("apply") == "Force",
+        recheck_after=_duration(node, "recheckAfter"),
+        timeout=_duration(node, "timeout"),
     )
+
+
+def _for_each(node: JsonObject, path: str) -> ForEach | None:
+    match node.get("forEach"):
+        case None:
+            return None
+        case str(expression):
+            return ForEach("item", expression, f"{path}.forEach")
+        case [dict(variables)] | dict(variables):
+            ((variable, expression),) = variables.items()
+            return ForEach(variable, expression, f"{path}.forEach.{variable}")
+        case other:
+            raise TypeError(f"a forEach that was not checked: {other!r}")
+
+
+def _duration(node: JsonObject, word: str) -> timedelta | None:
+    return parse_duration(node[word]) if word in node else None
 
 
 def _identifier_problems(node: JsonObject, path: str, taken: Mapping[str, str]) -> Iterator[GraphProblem]:
@@ -139,20 +201,68 @@ def _node_problems(node: JsonObject, path: str) -> Iterator[GraphProblem]:
             yield problem(f".{word}", f"unknown word{f' (did you mean {near}?)' if near else ''}")
     bodies = [word for word in _BODIES if word in node]
     if len(bodies) > 1:
-        yield problem("", f"has {' and '.join(bodies)}, but a node is exactly one of template, ref and watch")
-    elif not bodies and not any(word in node for word in ("patch", "def")):
-        yield problem("", "needs one of template, ref and watch")
+        yield problem("", f"has {' and '.join(bodies)}, but a node is exactly one of template, ref, watch and def")
+    elif not bodies and "patch" not in node:
+        yield problem("", "needs one of template, ref, watch and def")
     for word in _CONDITIONS:
         conditions = node.get(word, [])
         if not isinstance(conditions, list) or not all(isinstance(condition, str) for condition in conditions):
             yield problem(f".{word}", "must be a list of expressions")
+    kinds = {_BODIES[word] for word in bodies}
+    for field, message in _modifier_problems(node, kinds):
+        yield problem(field, message)
     for word in bodies:
-        yield from (problem(f".{word}{field}", message) for field, message in _body_problems(_BODIES[word], node[word]))
+        yield from (problem(f".{word}{field}", message) for field, message in body_problems(_BODIES[word], node[word]))
 
 
-def _body_problems(kind: NodeKind, body: object) -> Iterator[tuple[str, str]]:
+def _modifier_problems(node: JsonObject, kinds: Set[NodeKind]) -> Iterator[tuple[str, str]]:
+    before = node.get("dependsOn", [])
+    if not isinstance(before, list) or not all(isinstance(other, str) for other in before):
+        yield ".dependsOn", "must be a list of ids of other nodes"
+    for word in ("recheckAfter", "timeout"):
+        if word in node:
+            yield from _duration_problems(word, node[word])
+    if "forEach" in node:
+        yield from _for_each_problems(node["forEach"])
+    if "lifecycle" in node and node["lifecycle"] not in ({}, {"apply": "Force"}):
+        yield ".lifecycle", "is {apply: Force} or absent"
+    for word, owners in _OF_KINDS.items():
+        if word in node and kinds and not kinds & owners:
+            yield f".{word}", f"is for {' and '.join(sorted(owners))}"
+
+
+def _duration_problems(word: str, text: object) -> Iterator[tuple[str, str]]:
+    try:
+        duration = parse_duration(text if isinstance(text, str) else str(text))
+    except DurationError as error:
+        yield f".{word}", str(error)
+        return
+    if duration < SHORTEST_RECHECK:
+        yield f".{word}", f"must be at least {format_duration(SHORTEST_RECHECK)}"
+
+
+def _for_each_problems(given: object) -> Iterator[tuple[str, str]]:
+    if isinstance(given, list) and len(given) == 1:
+        given = given[0]
+    if isinstance(given, str):
+        return
+    if not isinstance(given, dict) or len(given) != 1:
+        yield ".forEach", 'has exactly one variable: {team: "${teams.data.names}"}, or the list for `item`'
+        return
+    ((variable, expression),) = given.items()
+    if not isinstance(expression, str):
+        yield f".forEach.{variable}", "must be an expression that makes a list"
+    if not _IDENTIFIER.fullmatch(variable) or variable.lower() in _RESERVED - {"each", "item"}:
+        yield f".forEach.{variable}", f"{variable[:80]!r} cannot be the name of a variable"
+
+
+def body_problems(kind: NodeKind, body: object) -> Iterator[tuple[str, str]]:
+    """Yield the problems of a body, each with the field below it: `(".metadata.name", "a template needs a name")`."""
     if isinstance(body, str):
-        yield "", "an expression for the whole body is not available in this version"
+        if kind not in ("template", "def"):
+            yield "", f"a {kind} is an object"
+        return
+    if kind == "def":
         return
     if not isinstance(body, dict):
         yield "", "must be an object"
@@ -182,8 +292,6 @@ def _body_problems(kind: NodeKind, body: object) -> Iterator[tuple[str, str]]:
 def _template_problems(body: JsonObject, metadata: JsonObject) -> Iterator[tuple[str, str]]:
     if not isinstance(metadata.get("name"), str) or not metadata["name"]:
         yield ".metadata.name", "a template needs a name"
-    if "status" in body:
-        yield ".status", "a template that writes status is not available in this version"
     for field in ("labels", "annotations"):
         keys = metadata.get(field, {})
         if not isinstance(keys, dict):

@@ -7,11 +7,11 @@ remaining expressions fail in this pass only, because they are not the cause.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from kardinal import cel
+from kardinal.graph.identity import content_hash
 
 __all__ = ["NODE_LIMITS", "PASS_STEPS", "Evaluator", "Overruns"]
 
@@ -41,7 +41,7 @@ class Evaluator:
         self._memory = PASS_MEMORY
 
     def begin(self, node: str) -> None:
-        """Start the budget of `node`."""
+        """Start the budget of a node, or of one item of its list: `quota`, `quota[3]`."""
         self._steps -= NODE_LIMITS.steps - self._budget.steps
         self._memory -= NODE_LIMITS.memory - self._budget.memory
         self._node = node
@@ -73,10 +73,11 @@ class Evaluator:
 
 
 def _version(data: Any) -> object:
-    """Return a value that changes whenever the object, or an object of the list, changes: resourceVersions."""
-    if isinstance(data, list):
-        return tuple(map(_version, data))
-    if isinstance(data, Mapping):
-        metadata = data["metadata"]
-        return metadata.get("uid"), metadata.get("resourceVersion")
-    return None
+    """Return a value that changes whenever the data does: the resourceVersion of an object, else a hash of a value."""
+    match data:
+        case {"metadata": {"uid": uid, "resourceVersion": version}}:
+            return uid, version
+        case [{"metadata": {"resourceVersion": _}}, *_]:
+            return tuple(map(_version, data))
+        case _:
+            return content_hash(data)

@@ -138,12 +138,14 @@ def claims(specs: Iterable[Mapping[str, Any]], key: ObjectKey) -> bool:
     """Return whether a template in one of `specs` can have created the object `key`.
 
     `specs` are versions of the spec of one Graph. A template whose name is an expression can have created an object of
-    any name.
+    any name, and one that is an expression as a whole an object of any kind.
     """
     for spec in specs:
         nodes = spec.get("nodes")
         for node in nodes if isinstance(nodes, list) else ():
             body = node.get("template") if isinstance(node, dict) else None
+            if isinstance(body, str):
+                return True
             if not isinstance(body, dict) or body.get("kind") != key.resource.kind:
                 continue
             metadata = body.get("metadata")

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from kardinal.graph.errors import GraphError
-from kardinal.graph.walk_types import NodeResult, Prune
+from kardinal.graph.walk_types import SEVERITY, NodeResult, Prune
 from kardinal.objects import JsonObject, NodeState
 from kardinal.objects.conditions import Truth, format_time, set_condition
 from kardinal.objects.text import cut
@@ -24,7 +24,6 @@ _TEXT_LIMIT = 256
 _WAIT_LIMIT = 20
 """The number of dependencies that the status of a node names."""
 
-_SEVERITY: tuple[NodeState, ...] = ("SystemError", "Error", "Conflict", "Blocked", "Pending", "NotReady")
 _FAILING: frozenset[NodeState] = frozenset(["SystemError", "Error", "Conflict"])
 
 
@@ -83,7 +82,7 @@ def terminating_status(graph: JsonObject, left: Iterable[Prune], *, now: datetim
 
 
 def _rolled_up(results: Sequence[NodeResult]) -> tuple[Truth, str, str]:
-    for state in _SEVERITY:
+    for state in SEVERITY:
         worst = next((result for result in results if result.state == state), None)
         if worst is not None:
             message = _message(worst)
@@ -118,6 +117,7 @@ def _node(result: NodeResult, before: Mapping[str, Any] | None, holding: set[str
             "waitingFor": [cut(item, _TEXT_LIMIT) for item in result.waiting_for[:_WAIT_LIMIT]],
             "gate": gate if node in holding else None,
             "object": _object(result.object) if result.object else None,
+            "children": dict(zip(("total", "ready"), result.children, strict=True)) if result.children else None,
             "lastTransitionTime": before.get("lastTransitionTime") if unchanged and before else format_time(now),
         }
     )

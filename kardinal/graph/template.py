@@ -16,7 +16,7 @@ from kardinal.graph.errors import GraphProblem
 from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.programs import NO_PROGRAMS, Programs, program_of
 
-__all__ = ["Template", "Unrenderable", "compile_template"]
+__all__ = ["Template", "Unrenderable", "compile_template", "value_of"]
 
 TEXT_LIMIT = 64 * 1024
 """The most characters of one rendered text."""
@@ -70,6 +70,11 @@ class Template:
 
     programs: tuple[tuple[str, cel.Program], ...]
     _root: _Part
+
+    @property
+    def is_one_expression(self) -> bool:
+        """Return whether one expression makes the whole tree."""
+        return isinstance(self._root, _Standalone)
 
     def render(self, evaluator: Evaluator) -> object:
         """Return the tree with every expression replaced by its value; raises Unrenderable."""
@@ -136,7 +141,7 @@ def _render(part: _Part, evaluator: Evaluator) -> object:
         case _Constant(value=value):
             return value
         case _Standalone(path=path, program=program):
-            return _value(program, path, evaluator)
+            return value_of(program, path, evaluator)
         case _Interpolation(path=path, segments=segments):
             return _interpolate(segments, path, evaluator)
         case _Map(items=entries):
@@ -146,7 +151,8 @@ def _render(part: _Part, evaluator: Evaluator) -> object:
             return [value for item in items if (value := _render(item, evaluator)) is not cel.OMIT]
 
 
-def _value(program: cel.Program, path: str, evaluator: Evaluator) -> object:
+def value_of(program: cel.Program, path: str, evaluator: Evaluator) -> object:
+    """Return the value of one expression; raises Unrenderable, whose message begins with `path`."""
     match evaluator.evaluate(program):
         case cel.Value(json=value):
             return value
@@ -160,7 +166,7 @@ def _interpolate(segments: tuple[str | cel.Program, ...], path: str, evaluator: 
     texts = list[str]()
     size = 0
     for segment in segments:
-        texts.append(segment if isinstance(segment, str) else _text_of(_value(segment, path, evaluator), path))
+        texts.append(segment if isinstance(segment, str) else _text_of(value_of(segment, path, evaluator), path))
         size += len(texts[-1])
         if size > TEXT_LIMIT:
             raise Unrenderable(message=f"{path}: the text is longer than {TEXT_LIMIT // 1024} KiB")

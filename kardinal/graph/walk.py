@@ -17,24 +17,31 @@ server to the observed objects, and walks again until a pass results in no apply
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
-from kardinal.graph.compile import CompiledGraph, CompiledNode
-from kardinal.graph.conditions import first_unmet, next_flip
+from kardinal import cel
+from kardinal.graph.compile import CompiledForEach, CompiledGraph, CompiledNode
+from kardinal.graph.conditions import NodeCondition, first_unmet, next_flip
 from kardinal.graph.desired import Desired, Unidentified, UnservedKind, desired_object, identify, literal_key
+from kardinal.graph.dialect import body_problems
 from kardinal.graph.drift import applied_part, covers
 from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.identity import TEMPLATE_HASH, ObjectKey, content_hash, is_owned_by, node_of
 from kardinal.graph.prune import next_wave, patience_ends
 from kardinal.graph.selection import Selection, SelectorError, parse_selector
-from kardinal.graph.template import Unrenderable
-from kardinal.graph.walk_types import Apply, NodeResult, Seen, Walk, WalkInput
+from kardinal.graph.template import Unrenderable, value_of
+from kardinal.graph.walk_types import SEVERITY, Apply, NodeResult, Seen, Walk, WalkInput
 from kardinal.objects import JsonObject, NodeKind, NodeState
+from kardinal.objects.duration import format_duration
 
 __all__ = ["walk", "walking"]
+
+ITEM_LIMIT = 1000
+"""The most items of a forEach."""
 
 _FAILED: frozenset[NodeState] = frozenset(["Blocked", "Error", "Conflict", "SystemError"])
 _WITHOUT_DATA: frozenset[NodeState] = frozenset(["Pending"])
@@ -51,7 +58,7 @@ def walk(graph: CompiledGraph, situation: WalkInput) -> Walk:
 
 
 def walking(graph: CompiledGraph, situation: WalkInput) -> Generator[Callable[[], Seen], None, Walk]:
-    """Make one pass that can pause after each node, since a thousand nodes with costly expressions take long.
+    """Make one pass that can pause after each node and item: a thousand of them with costly expressions take long.
 
     The observed objects may change during a pause, including those that were read already. The generator therefore
     yields the objects and selections that were read so far, and a caller that pauses must start another pass when one
@@ -59,8 +66,8 @@ def walking(graph: CompiledGraph, situation: WalkInput) -> Generator[Callable[[]
     """
     walker = _Walker(situation)
     for node in graph.nodes:
-        walker.visit(node)
-        yield walker.seen
+        for _ in walker.visit(node):
+            yield walker.seen
     prunes = next_wave(
         graph,
         situation.identity,
@@ -82,6 +89,14 @@ def walking(graph: CompiledGraph, situation: WalkInput) -> Generator[Callable[[]
     )
 
 
+class _NoList(Exception):
+    """A list of forEach that is none, or too long."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
 class _Walker:
     def __init__(self, situation: WalkInput) -> None:
         self._situation = situation
@@ -90,7 +105,10 @@ class _Walker:
         self._now = situation.now
         self._evaluator = Evaluator(now=situation.now, overruns=situation.overruns)
         self.owned = situation.observed.owned()
-        self._own = {node: obj for _, obj in self.owned if (node := node_of(obj, self._identity)) is not None}
+        self._own: dict[str, list[JsonObject]] = {}
+        for _, obj in self.owned:
+            if (node := node_of(obj, self._identity)) is not None:
+                self._own.setdefault(node, []).append(obj)
         self.outcomes: dict[str, NodeResult] = {}
         self.claimed: dict[ObjectKey, str] = {}
         self.made: set[str] = set()
@@ -102,16 +120,29 @@ class _Walker:
     def seen(self) -> Seen:
         return Seen(frozenset(self.reads), frozenset(self.selections))
 
-    def visit(self, node: CompiledNode) -> None:
+    def visit(self, node: CompiledNode) -> Generator[None, None, None]:
+        """Note the result of a node; yields where the pass may pause: after each item of forEach, and at the end."""
         self._evaluator.begin(node.id)
-        outcome = self._kept_back(node) or self._resolved(node)
+        outcome = self._kept_back(node) or self._left_out(node)
+        if outcome is None:
+            outcome = yield from self._resolved(node)
         self.outcomes[node.id] = outcome
         literal = literal_key(node, self._identity, self._situation.kinds)
         if literal is not None and outcome.state != "Excluded":
             self.claimed.setdefault(literal, node.id)
-        conditions = (*node.include_when, *node.inflow, *node.outflow, *node.ready_when)
-        flips = [next_flip(conditions, self._evaluator)]
-        flips += [self._evaluator.next_flip(program) for _, program in node.body.programs]
+        self._note_flips(node.include_when, node.inflow)
+        if node.for_each is None:
+            self._note_flips(node.outflow, node.ready_when, programs=[program for _, program in node.body.programs])
+        else:
+            self._note_flips(node.for_each.outflow, node.for_each.ready_when, programs=[node.for_each.items])
+        if node.declaration.recheck_after is not None:
+            self.moments.append(self._now + node.declaration.recheck_after)
+        yield
+
+    def _note_flips(self, *conditions: Iterable[NodeCondition], programs: Iterable[cel.Program] = ()) -> None:
+        """Note the next times at which the outcome of these may change without a change of data."""
+        flips = [next_flip(each, self._evaluator) for each in conditions]
+        flips += [self._evaluator.next_flip(program) for program in programs]
         self.moments += [flip for flip in flips if flip is not None]
 
     def _kept_back(self, node: CompiledNode) -> NodeResult | None:
@@ -137,34 +168,40 @@ class _Walker:
         return None
 
     def _frozen(self, node: CompiledNode, reason: str, waiting_for: tuple[str, ...]) -> NodeResult:
-        """Return the result of a node whose object must not be changed; an existing object is still observed."""
-        own = self._own_object(node)
-        if own is None or _terminating(own):
+        """Return the result of a node whose objects must not be changed; existing objects are still observed."""
+        own = [obj for obj in self._own_objects(node) if not _terminating(obj)]
+        if not own:
             return _pending(node, reason, waiting_for=waiting_for)
-        return self._observe(node, "template", own)
+        if node.for_each is None:
+            return self._observe(node, "template", own[0])
+        return self._all_observed(node, "template", [self._observe(node, "template", obj) for obj in own])
 
-    def _own_object(self, node: CompiledNode) -> JsonObject | None:
+    def _own_objects(self, node: CompiledNode) -> Sequence[JsonObject]:
         key = literal_key(node, self._identity, self._situation.kinds)
         if key is None:
-            return self._own.get(node.id.lower())
+            return self._own.get(node.id.lower(), ())
         live = self._observed.get(key)
-        return live if live is not None and self._is_ours(live) else None
+        return [live] if live is not None and self._is_ours(live) else []
 
-    def _resolved(self, node: CompiledNode) -> NodeResult:
-        """Return the result of a node that may act: first `includeWhen`, then the object that it makes or reads."""
+    def _left_out(self, node: CompiledNode) -> NodeResult | None:
+        """Return the result of a node that `includeWhen` leaves out or keeps waiting; None for one that is included."""
         kind = node.declaration.kind
-        if unmet := first_unmet(node.include_when, self._evaluator):
-            if unmet.missing:
-                return _pending(node, "WaitingForData", waiting_for=(unmet.missing,))
-            if unmet.failure:
-                return NodeResult(node, kind, "Error", "ExpressionError", f"includeWhen: {unmet}")
-            return NodeResult(node, kind, "Excluded", "IncludeWhen", f"{unmet.expression} is false")
+        unmet = first_unmet(node.include_when, self._evaluator)
+        if unmet is None:
+            return None
+        if unmet.missing:
+            return _pending(node, "WaitingForData", waiting_for=(unmet.missing,))
+        if unmet.failure:
+            return NodeResult(node, kind, "Error", "ExpressionError", f"includeWhen: {unmet}")
+        return NodeResult(node, kind, "Excluded", "IncludeWhen", f"{unmet.expression} is false")
+
+    def _resolved(self, node: CompiledNode) -> Generator[None, None, NodeResult]:
+        """Return the result of a node that may act: what it makes, reads or computes."""
+        kind = node.declaration.kind
         try:
-            body = cast("JsonObject", node.body.render(self._evaluator))
-            if kind == "watch":
-                return self._watch(node, body)
-            key = identify(body, self._identity, self._situation.kinds)
-            return self._template(node, body, key) if kind == "template" else self._reference(node, key)
+            if node.for_each is not None:
+                return (yield from self._each(node, node.for_each))
+            return self._made(node, self._rendered(node))
         except Unrenderable as error:
             if error.missing is not None:
                 return _pending(node, "WaitingForData", waiting_for=(error.missing,))
@@ -173,6 +210,97 @@ class _Walker:
             return _pending(node, "KindNotInstalled", message=str(error))
         except (Unidentified, SelectorError) as error:
             return NodeResult(node, kind, "Error", "InvalidObject", str(error))
+        except _NoList as error:
+            return NodeResult(node, kind, "Error", error.reason, str(error))
+        finally:
+            if node.for_each is not None:
+                self._evaluator.scope.pop(node.for_each.variable, None)
+
+    def _rendered(self, node: CompiledNode) -> object:
+        """Return the body with its data; raises Unrenderable, and Unidentified for an object that is none."""
+        body = node.body.render(self._evaluator)
+        if isinstance(node.declaration.body, dict):
+            return body
+        if body is cel.OMIT:
+            raise Unidentified("the expression of the body has no value")
+        for field, message in body_problems(node.declaration.kind, body):
+            raise Unidentified(f"{node.declaration.keyword}{field} {message}")
+        return body
+
+    def _made(self, node: CompiledNode, body: Any) -> NodeResult:
+        """Return the result of a node that reads, computes or applies what its rendered body says."""
+        match node.declaration.kind:
+            case "def":
+                return self._observe(node, "def", body)
+            case "watch":
+                return self._watch(node, body)
+            case "ref":
+                return self._reference(node, identify(body, self._identity, self._situation.kinds))
+            case "template":
+                return self._template(node, body, identify(body, self._identity, self._situation.kinds))
+
+    # Nodes with forEach.
+
+    def _each(self, node: CompiledNode, for_each: CompiledForEach) -> Generator[None, None, NodeResult]:
+        """Return the result of a node that makes an object, or a value, for each item of a list.
+
+        Nothing is applied unless the identities of all objects are known: a half of the list is no list.
+        """
+        bodies: list[tuple[object, Any]] = []
+        for index, item in enumerate(self._items(for_each)):
+            self._enter(node, for_each, index, item)
+            bodies.append((item, self._rendered(node)))
+            yield
+        if node.declaration.kind == "template":
+            keys = [identify(body, self._identity, self._situation.kinds) for _, body in bodies]
+            taken = [key for key in keys if self.claimed.setdefault(key, node.id) != node.id]
+            twice = [*taken, *(key for key, times in Counter(keys).items() if times > 1)]
+            if twice:
+                message = f"{twice[0]} is wanted twice"
+                return NodeResult(node, "template", "Error", "DuplicateKey", message)
+            self.made.add(node.id)
+        results = []
+        for index, (item, body) in enumerate(bodies):
+            self._enter(node, for_each, index, item)
+            results.append(self._made(node, body))
+            self._note_flips(node.outflow, node.ready_when, programs=[program for _, program in node.body.programs])
+            yield
+        return self._all_observed(node, node.declaration.kind, results)
+
+    def _enter(self, node: CompiledNode, for_each: CompiledForEach, index: int, item: object) -> None:
+        """Let the expressions of a node read an item of its list, each item with a budget of its own."""
+        self._evaluator.begin(f"{node.id}[{index}]")
+        self._evaluator.scope[for_each.variable] = item
+
+    def _items(self, for_each: CompiledForEach) -> list[object]:
+        """Return the list of forEach; raises Unrenderable, and _NoList."""
+        items = value_of(for_each.items, "forEach", self._evaluator)
+        if not isinstance(items, list):
+            raise _NoList("InvalidList", "forEach needs a list")
+        if len(items) > ITEM_LIMIT:
+            raise _NoList("TooManyItems", f"forEach has {len(items):,} items: at most {ITEM_LIMIT:,}")
+        return items
+
+    def _all_observed(self, node: CompiledNode, kind: NodeKind, results: Sequence[NodeResult]) -> NodeResult:
+        """Return the result of a node with forEach from those of its items, and let other nodes read the list."""
+        self._evaluator.begin(node.id)
+        self._evaluator.scope.pop(node.id, None)
+        children = len(results), sum(result.state == "Ready" for result in results)
+        worst = next((each for state in SEVERITY for each in results if each.state == state), None)
+        settling = any(result.settling for result in results)
+        if worst is not None and worst.state != "NotReady":
+            return replace(worst, object=None, gate=None, settling=settling, children=children)
+        self._evaluator.scope[node.id] = [result.value for result in results]
+        outcome = worst or NodeResult(node, kind, "Ready")
+        gate = next((result.gate for result in results if result.gate is not None), None)
+        on_list = node.for_each
+        if on_list and worst is None and (unmet := first_unmet(on_list.ready_when, self._evaluator)):
+            outcome = replace(outcome, state="NotReady", reason="NotReady", message=str(unmet))
+        if on_list and gate is None:
+            gate = first_unmet(on_list.outflow, self._evaluator)
+        return replace(outcome, object=None, value=None, gate=gate, settling=settling, children=children)
+
+    # What a node reads or applies.
 
     def _reference(self, node: CompiledNode, key: ObjectKey, *, reason: str | None = None) -> NodeResult:
         self.reads.add(key)
@@ -212,11 +340,11 @@ class _Walker:
         if live is not None and applied and not self._drifted(live, desired):
             self.made.add(node.id)
             return self._observe(node, "template", live)
-        failure = self._situation.failures.get(node.id)
+        failure = self._situation.failures.get(key)
         if failure and failure.hash == desired.hash and (failure.retry_at is None or self._now < failure.retry_at):
             self.moments += [failure.retry_at] if failure.retry_at else []
             return NodeResult(node, "template", failure.state, failure.reason, failure.message, object=live)
-        self.applies.append(Apply(node, desired, force=applied))
+        self.applies.append(Apply(node, desired, force=applied or node.declaration.force, correction=applied))
         if live is None:
             return replace(_pending(node, "WaitingForNode", message=f"{key} is being created"), settling=True)
         return replace(self._observe(node, "template", live), settling=True)
@@ -234,19 +362,33 @@ class _Walker:
     def _is_ours(self, live: JsonObject) -> bool:
         return is_owned_by(live, self._identity.uid)
 
-    def _observe(
-        self, node: CompiledNode, kind: NodeKind, value: JsonObject | list[JsonObject], *, reason: str | None = None
-    ) -> NodeResult:
+    def _observe(self, node: CompiledNode, kind: NodeKind, value: object, *, reason: str | None = None) -> NodeResult:
         """Return the result of a node with the data `value`.
 
         From here on the expressions of other nodes can read `value`. The node's own `readyWhen` and outflow gate are
         evaluated now, because they read it, too.
         """
         self._evaluator.scope[node.id] = value
-        outcome = NodeResult(node, kind, "Ready", reason, object=value if isinstance(value, dict) else None)
+        is_object = kind in ("template", "ref") and isinstance(value, dict)
+        outcome = NodeResult(
+            node, kind, "Ready", reason, object=cast("JsonObject", value) if is_object else None, value=value
+        )
         if unmet := first_unmet(node.ready_when, self._evaluator):
             outcome = replace(outcome, state="NotReady", reason="NotReady", message=str(unmet))
+            outcome = self._timed_out(outcome) or outcome
         return replace(outcome, gate=first_unmet(node.outflow, self._evaluator))
+
+    def _timed_out(self, outcome: NodeResult) -> NodeResult | None:
+        """Return the result of a node that has not been ready for its timeout; None before, and without a timeout."""
+        timeout = outcome.node.declaration.timeout
+        if timeout is None:
+            return None
+        until = self._situation.not_ready_since.get(outcome.node.id, self._now) + timeout
+        if self._now < until:
+            self.moments.append(until)
+            return None
+        message = f"not ready for {format_duration(timeout)}: {outcome.message}"
+        return replace(outcome, reason="TimedOut", message=message)
 
 
 def _pending(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from kardinal.graph.compile import CompiledNode
 from kardinal.graph.conditions import Unmet
@@ -15,7 +15,10 @@ from kardinal.graph.identity import GraphIdentity, Kinds, ObjectKey
 from kardinal.graph.selection import Selection
 from kardinal.objects import JsonObject, NodeKind, NodeState
 
-__all__ = ["Apply", "NodeResult", "Observed", "Prune", "RefusedApply", "Seen", "Walk", "WalkInput"]
+__all__ = ["SEVERITY", "Apply", "NodeResult", "Observed", "Prune", "RefusedApply", "Seen", "Walk", "WalkInput"]
+
+SEVERITY: tuple[NodeState, ...] = ("SystemError", "Error", "Conflict", "Blocked", "Pending", "NotReady")
+"""The states that are not at rest, the worst first."""
 
 
 class Observed(Protocol):
@@ -51,24 +54,29 @@ class RefusedApply:
 class WalkInput:
     """The input of a walk besides the compiled graph.
 
-    `failures` are the refused applies, by node. `accepted` are hashes of objects as the server stored them, where they
-    differ from the applied ones. `references` are ambiguous templates that turned out to be references in an earlier
-    pass. `overruns` are the expressions that exceeded their budget; the walk adds to them.
+    `failures` are the refused applies, by object. `accepted` are hashes of objects as the server stored them, where
+    they differ from the applied ones. `references` are ambiguous templates that turned out to be references in an
+    earlier pass. `not_ready_since` has the times since which nodes are NotReady, for their timeouts. `overruns` are the
+    expressions that exceeded their budget; the walk adds to them.
     """
 
     identity: GraphIdentity
     observed: Observed
     kinds: Kinds
     now: datetime
-    failures: Mapping[str, RefusedApply]
+    failures: Mapping[ObjectKey, RefusedApply]
     accepted: Mapping[ObjectKey, str]
     references: frozenset[str]
+    not_ready_since: Mapping[str, datetime] = field(default_factory=dict)
     overruns: Overruns = field(default_factory=Overruns)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeResult:
-    """The result of one node. `gate` is the unmet condition of its outflow gate, which holds the nodes after it."""
+    """The result of one node. `gate` is the unmet condition of its outflow gate, which holds the nodes after it.
+
+    `children`: for a node with forEach, the number of objects that it wants, and how many of them are Ready.
+    """
 
     node: CompiledNode
     kind: NodeKind
@@ -77,18 +85,25 @@ class NodeResult:
     message: str | None = None
     waiting_for: tuple[str, ...] = ()
     object: JsonObject | None = None
+    value: Any = None
+    """The data that other nodes read under the id of the node: an object, a list of objects, or a computed value."""
     gate: Unmet | None = None
     settling: bool = False
-    """Whether the object of the node is about to be applied; the nodes after it wait for the next pass."""
+    """Whether an object of the node is about to be applied; the nodes after it wait for the next pass."""
+    children: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """One object to apply. With `force`, fields that the engine owned and that were changed by hand are reset."""
+    """One object to apply. With `force` it takes the fields that other managers own.
+
+    `correction`: the object was applied before, and fields of it were changed by hand since.
+    """
 
     node: CompiledNode
     desired: Desired
     force: bool
+    correction: bool
 
     @property
     def object(self) -> JsonObject:

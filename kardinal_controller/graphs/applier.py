@@ -8,9 +8,10 @@ lost: a new process tries once more and gets the same answer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Literal
 
 import structlog
@@ -45,9 +46,13 @@ MESSAGE_LIMIT = 256
 class Memory:
     """The memory of one Graph beyond its objects; lost without harm."""
 
-    failures: dict[str, RefusedApply] = field(default_factory=dict)
+    failures: dict[ObjectKey, RefusedApply] = field(default_factory=dict)
     accepted: dict[ObjectKey, str] = field(default_factory=dict)
     corrected: dict[ObjectKey, float] = field(default_factory=dict)
+
+    def keep(self, read: Collection[ObjectKey]) -> None:
+        """Forget the failures of objects that the last walk did not read: no node wants them any more."""
+        self.failures = {key: failure for key, failure in self.failures.items() if key in read}
 
 
 class Applier:
@@ -75,29 +80,41 @@ class Applier:
 
     async def _apply(self, apply: Apply, view: ObservedObjects) -> None:
         key = apply.desired.key
-        node = apply.node.id
-        if apply.force and (pause := self._pause(key)):
+        if apply.correction and (pause := self._pause(key)):
             message = f"{key} was changed again right after it had been corrected"
             retry_at = self._clock.now() + pause
-            self._memory.failures[node] = RefusedApply(
+            self._memory.failures[key] = RefusedApply(
                 apply.desired.hash, "Conflict", "Contested", message, retry_at=retry_at
             )
             return
         try:
             async with self._slots:
-                live = await self._client.apply(
-                    key.resource, apply.object, field_manager=self._manager, force=apply.force
-                )
+                live = await self._send(apply)
         except KubeError as error:
-            self._memory.failures[node] = self._failure(apply, error)
+            self._memory.failures[key] = self._failure(apply, error)
             log.info("an object of a Graph could not be applied", object=str(key), reason=str(error)[:MESSAGE_LIMIT])
             return
         log.info("an object of a Graph was applied", object=str(key))
-        self._memory.failures.pop(node, None)
-        if apply.force:
+        self._memory.failures.pop(key, None)
+        if apply.correction:
             self._memory.corrected[key] = self._clock.monotonic()
         self._settle(apply.desired, live)
         view.add(key, live)
+
+    async def _send(self, apply: Apply) -> JsonObject:
+        """Apply an object, and its status as a subresource where the kind has one."""
+        resource = apply.desired.key.resource
+        send = partial(self._client.apply, resource, field_manager=self._manager, force=apply.force)
+        if "status" not in apply.object:
+            return await send(apply.object)
+        # First the object, which may not exist yet.
+        await send({field: value for field, value in apply.object.items() if field != "status"})
+        identity = {field: apply.object[field] for field in ("apiVersion", "kind", "status")}
+        names = {field: apply.object["metadata"][field] for field in ("name", "namespace")}
+        try:
+            return await send({**identity, "metadata": names}, subresource="status")
+        except NotFound:
+            return await send(apply.object)
 
     def _pause(self, key: ObjectKey) -> timedelta | None:
         corrected = self._memory.corrected.get(key)
@@ -115,7 +132,7 @@ class Applier:
 
     def _failure(self, apply: Apply, error: KubeError) -> RefusedApply:
         digest = apply.desired.hash
-        before = self._memory.failures.get(apply.node.id)
+        before = self._memory.failures.get(apply.desired.key)
         attempts = before.attempts if before and before.hash == digest else 0
         message = str(error)[:MESSAGE_LIMIT]
         if error.final:

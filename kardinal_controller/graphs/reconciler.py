@@ -158,6 +158,7 @@ class GraphReconciler:
             memory.failures,
             memory.accepted,
             references=frozenset(node["id"] for node in _told_nodes(run.obj) if node["kind"] == "ref"),
+            not_ready_since=_not_ready_since(run.obj),
             overruns=run.known.overruns,
         )
         for _ in range(len(program.nodes) + 1):
@@ -166,6 +167,7 @@ class GraphReconciler:
             if not result.applies:
                 break
             await run.applier.apply(result.applies, run.view)
+        memory.keep(result.reads)
         return result
 
     async def _program(self, run: _Run) -> _Program:
@@ -231,20 +233,29 @@ class GraphReconciler:
         return Result(requeue_after=until - run.now if until else None)
 
     def _tell(self, run: _Run, program: _Program, outcomes: tuple[NodeResult, ...]) -> None:
-        """Emit Events about mistakes of an author, each once: a Graph that does not compile, an ambiguous template."""
+        """Emit Events, each once: for a spec that does not compile, an ambiguous template, a node not ready in time."""
         before = (run.obj.get("status") or {}).get("observedGeneration")
         if program.error and before != run.obj["metadata"].get("generation"):
             self._recorder.event(run.obj, type="Warning", reason=program.error.reason, note=program.error.message)
-        told = {node["id"] for node in _told_nodes(run.obj) if node.get("reason") == "AmbiguousTemplate"}
+        told = {(node["id"], node.get("reason")) for node in _told_nodes(run.obj)}
         for outcome in outcomes:
-            if outcome.reason == "AmbiguousTemplate" and outcome.node.id not in told:
+            if outcome.reason not in ("AmbiguousTemplate", "TimedOut") or (outcome.node.id, outcome.reason) in told:
+                continue
+            note = f"node {outcome.node.id} is {outcome.message}"
+            if outcome.reason == "AmbiguousTemplate":
                 note = f"node {outcome.node.id} reads an object that exists; write ref instead of template to say so"
-                self._recorder.event(run.obj, type="Warning", reason="AmbiguousTemplate", note=note)
+            self._recorder.event(run.obj, type="Warning", reason=outcome.reason, note=note)
 
 
 def _told_nodes(graph: JsonObject) -> Sequence[JsonObject]:
     """Return the nodes in the status of a Graph, as an earlier run has written them."""
     return (graph.get("status") or {}).get("nodes") or ()
+
+
+def _not_ready_since(graph: JsonObject) -> dict[str, datetime]:
+    """Return the times since which nodes are NotReady, from the status of a Graph."""
+    nodes = (node for node in _told_nodes(graph) if node["state"] == "NotReady" and "lastTransitionTime" in node)
+    return {node["id"]: datetime.fromisoformat(node["lastTransitionTime"]) for node in nodes}
 
 
 def _summary(outcomes: Sequence[NodeResult]) -> dict[str, object]:

@@ -16,7 +16,7 @@ from kardinal.graph.walk_types import Seen, Walk, WalkInput
 __all__ = ["walk_in_slices"]
 
 SLICE = 0.005
-"""Seconds of CPU after which a walk pauses. It pauses between nodes only, and one node takes at most 10 ms."""
+"""Seconds of CPU after which a walk pauses. It pauses between nodes and items, each of which takes at most 10 ms."""
 
 
 async def walk_in_slices(graph: CompiledGraph, situation: WalkInput, *, note: Callable[[Seen], None]) -> Walk:

@@ -13,6 +13,7 @@ from typing import Any
 
 from kardinal.graph.compile import compile_graph
 from kardinal.graph.drift import applied_part, covers
+from kardinal.graph.evaluator import Overruns
 from kardinal.graph.identity import (
     GraphIdentity,
     ObjectKey,
@@ -156,27 +157,34 @@ class Engine:
         self.cluster = cluster
         self.now = START
         self.nodes = list(nodes)
-        self.failures: dict[str, RefusedApply] = {}
+        self.failures: dict[ObjectKey, RefusedApply] = {}
         self.refuse: dict[str, RefusedApply] = {}
+        self.refused_objects: set[str] = set()
+        self.not_ready_since: dict[str, datetime] = {}
         self.references: frozenset[str] = frozenset()
         self._identity = GraphIdentity(NAMESPACE, name, f"uid-of-{name}", owners)
         self._settled: dict[ObjectKey, str] = {}
+        self._overruns = Overruns()
+
+    def first(self) -> Walk:
+        """Return the result of one pass, of which nothing is carried out."""
+        situation = WalkInput(
+            self._identity,
+            Observed(self.cluster, self._identity.uid),
+            KINDS,
+            self.now,
+            self.failures,
+            self._settled,
+            self.references,
+            self.not_ready_since,
+            self._overruns,
+        )
+        return walk(compile_graph({"nodes": self.nodes}), situation)
 
     def walk(self) -> Walk:
         """One reconcile."""
-        graph = compile_graph({"nodes": self.nodes})
-        observed = Observed(self.cluster, self._identity.uid)
         while True:
-            situation = WalkInput(
-                self._identity,
-                observed,
-                KINDS,
-                self.now,
-                self.failures,
-                self._settled,
-                self.references,
-            )
-            result = walk(graph, situation)
+            result = self.first()
             if not result.applies:
                 break
             for apply in result.applies:
@@ -186,11 +194,15 @@ class Engine:
                 self.cluster.writes.append(f"delete {prune.key.name}")
                 self.cluster.delete(prune.key)
         self.references |= {outcome.node.id for outcome in result.outcomes if outcome.kind == "ref"}
+        late = [outcome.node.id for outcome in result.outcomes if outcome.state == "NotReady"]
+        self.not_ready_since = {node: self.not_ready_since.get(node, self.now) for node in late}
         return result
 
     def _apply(self, apply: Apply) -> None:
-        if failure := self.refuse.get(apply.node.id):
-            self.failures[apply.node.id] = RefusedApply(
+        invalid = RefusedApply("", "Error", "Invalid", "refused")
+        failure = invalid if apply.desired.key.name in self.refused_objects else self.refuse.get(apply.node.id)
+        if failure is not None:
+            self.failures[apply.desired.key] = RefusedApply(
                 apply.desired.hash, failure.state, failure.reason, failure.message, failure.retry_at
             )
             self.cluster.writes.append(f"refused {apply.desired.key.name}")

@@ -23,12 +23,12 @@ Event = tuple[str, int, object]
 
 @st.composite
 def graphs(draw: st.DrawFn) -> list[JsonObject]:
-    """Nodes that read earlier ones, behind gates and conditions of both kinds."""
-    nodes = []
+    """Nodes of three kinds that read earlier ones, behind gates and conditions of both kinds."""
+    nodes: list[JsonObject] = []
     for index in range(SIZE):
         before = draw(st.lists(st.integers(0, index - 1), max_size=2, unique=True)) if index else []
         form = draw(st.sampled_from(["${%s.metadata.name}", "${%s.status.x}", "${%s.?status.?x.orValue('none')}"]))
-        data = {f"d{other}": form % f"n{other}" for other in before}
+        data = {f"d{other}": form % read_as(nodes[other]) for other in before}
         name = f"n{index}"
         modifiers: dict[str, Any] = {}
         if draw(st.booleans()):
@@ -36,9 +36,23 @@ def graphs(draw: st.DrawFn) -> list[JsonObject]:
         if draw(st.booleans()):
             modifiers["readyWhen"] = [f"${{{name}.status.x == 'b'}}"]
         if before and draw(st.integers(0, 3)) == 0:
-            modifiers["includeWhen"] = [f"${{n{before[0]}.?status.?x.orValue('a') != 'c'}}"]
-        nodes.append(config(name, data, **modifiers))
+            modifiers["includeWhen"] = [f"${{{read_as(nodes[before[0]])}.?status.?x.orValue('a') != 'c'}}"]
+        if draw(st.booleans()) and before:
+            modifiers["dependsOn"] = [f"n{before[-1]}"]
+        match draw(st.sampled_from(["template", "template", "def", "forEach"])):
+            case "template":
+                nodes.append(config(name, data, **modifiers))
+            case "def":
+                value = {"metadata": {"name": name}, "status": {"x": "b", "open": True}, "data": data}
+                nodes.append({"id": name, "def": value, **modifiers})
+            case "forEach":
+                nodes.append(config(name, data, name="${item}", forEach=f"['{name}']", **modifiers))
     return nodes
+
+
+def read_as(node: JsonObject) -> str:
+    """Return the expression for the object of a node: a node with forEach is the list of its one object."""
+    return f"{node['id']}[0]" if "forEach" in node else str(node["id"])
 
 
 events = st.lists(

@@ -19,6 +19,7 @@ __all__ = [
     "GraphRevisionSpec",
     "GraphSpec",
     "GraphStatus",
+    "NodeChildren",
     "NodeGate",
     "NodeObject",
     "NodeStatus",
@@ -58,11 +59,18 @@ class NodeObject(Model):
     """UID of the object."""
 
 
+class NodeChildren(Model):
+    total: Annotated[int, Field(ge=0)]
+    """The number of objects that the node wants."""
+    ready: Annotated[int, Field(ge=0)]
+    """The number of these whose readyWhen holds."""
+
+
 class NodeStatus(Model):
     id: Identifier
     """Id of the node."""
     kind: NodeKind
-    """`template` creates an object, `ref` reads one, `watch` reads all objects of a selection."""
+    """`template` creates an object, `ref` reads one, `watch` reads a selection of them, `def` computes a value."""
     state: NodeState
     """`Ready`; `NotReady`: its readyWhen does not hold; `Pending`: it waits; `Excluded`: its includeWhen is false;
     `Blocked`: its propagateWhen holds the nodes after it; `Error`, `Conflict`, `SystemError`: see the message.
@@ -79,6 +87,8 @@ class NodeStatus(Model):
     """The answer of its propagateWhen."""
     object: NodeObject | None = None
     """The object that the node has created or reads."""
+    children: NodeChildren | None = None
+    """The number of the objects of a node with forEach."""
     last_transition_time: Time | None = None
     """The time at which the state changed last."""
 
