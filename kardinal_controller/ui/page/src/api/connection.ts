@@ -28,10 +28,12 @@ function subscribe(listener: () => void): () => void {
 export function useReported(state: StreamState<unknown>): void {
   const { live, lostSince, error } = state;
   const ended = error?.status === 401;
+  // The server has answered, and the page shows what: the connection is not lost.
+  const refused = error?.status === 403 || error?.status === 404;
   useEffect(() => {
-    report({ live, lostSince, ended });
+    report(refused ? undefined : { live, lostSince, ended });
     return () => report(undefined);
-  }, [live, lostSince, ended]);
+  }, [live, lostSince, ended, refused]);
 }
 
 /** Return the connection of the page that is open; undefined for a page without a stream. */

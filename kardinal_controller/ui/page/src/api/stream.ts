@@ -139,11 +139,14 @@ export class DocumentStream<T> {
   }
 
   #ended(end: StreamEnd): boolean {
+    // The viewer may see other objects than before, of which later patches say nothing: ask for a snapshot.
+    this.#lastId = undefined;
     if (end.again) {
       this.#lose(undefined);
       return true;
     }
-    this.#lose(new RequestError(end.reason, 401, "Log in again."));
+    // What was shown is gone, or not for this viewer any more. A session that ends lets the page ask again, for its 401.
+    this.#lose(new RequestError(end.reason, 404, ""));
     return false;
   }
 

@@ -10,7 +10,7 @@ import { CopyButton } from "../parts/Command";
 import { Conditions } from "../parts/Conditions";
 import { Evidence } from "../parts/Evidence";
 import { OutLink } from "../parts/OutLink";
-import { Failure } from "../parts/Says";
+import { AbsentPage, Failure } from "../parts/Says";
 import { StateIcon } from "../parts/StateIcon";
 import { Ago } from "../parts/Time";
 import { bundlePath, endpoint, environmentPath, graphPath, ofBundle, pipelinePath, yamlPath } from "../words/routes";
@@ -21,8 +21,7 @@ export default function BundlePage({ namespace, name }: { namespace: string; nam
   const state = useStream<BundleDocument>(`stream/${endpoint(bundlePath(namespace, name))}`);
   useReported(state);
   const { document } = state;
-  if (!document)
-    return <main className="main">{state.error && state.error.status !== 401 && <Failure error={state.error} />}</main>;
+  if (!document) return <AbsentPage title={name} error={state.error} />;
   const { card } = document;
   const query = ofBundle(card.name);
   return (
@@ -48,6 +47,7 @@ export default function BundlePage({ namespace, name }: { namespace: string; nam
           environments={Object.keys(document.environments)}
         />
       </div>
+      {state.error && state.error.status !== 401 && <Failure error={state.error} />}
       {card.message && <p className="break">{card.message}</p>}
       <div className="columns">
         <section className="panel pad">

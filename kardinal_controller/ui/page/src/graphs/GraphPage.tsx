@@ -6,7 +6,7 @@ import { useReported } from "../api/connection";
 import type { GraphDocument } from "../api/types";
 import { useStream } from "../api/use";
 import { Conditions, Truth } from "../parts/Conditions";
-import { Failure } from "../parts/Says";
+import { AbsentPage, Failure } from "../parts/Says";
 import { endpoint, graphPath, yamlPath } from "../words/routes";
 
 const WITH_YAML = new Set(["pipeline", "bundle", "graph", "promotionstep", "policygate"]);
@@ -16,8 +16,7 @@ export default function GraphPage({ namespace, name }: { namespace: string; name
   const state = useStream<GraphDocument>(`stream/${endpoint(graphPath(namespace, name))}`);
   useReported(state);
   const { document } = state;
-  if (!document)
-    return <main className="main">{state.error && state.error.status !== 401 && <Failure error={state.error} />}</main>;
+  if (!document) return <AbsentPage title={name} error={state.error} />;
   return (
     <main className={`main ${state.live ? "" : "stale"}`}>
       <div className="heading">
@@ -28,6 +27,7 @@ export default function GraphPage({ namespace, name }: { namespace: string; name
           YAML
         </Link>
       </div>
+      {state.error && state.error.status !== 401 && <Failure error={state.error} />}
       <section className="panel pad">
         <h2>Conditions</h2>
         <Conditions conditions={Object.values(document.conditions)} />

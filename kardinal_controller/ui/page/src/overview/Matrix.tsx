@@ -63,7 +63,7 @@ export function Matrix({ rows }: { rows: readonly PipelineRow[] }) {
                 )}
               </span>
               <span role="cell" className="version ellipsis" title={line.version}>
-                {line.version}
+                {line.version || "nothing yet"}
               </span>
               {names.map((name) => {
                 const cell = line.cells[name];

@@ -5,7 +5,7 @@ import { useDeferredValue, useMemo } from "react";
 import { useReported } from "../api/connection";
 import type { Overview } from "../api/types";
 import { useStream } from "../api/use";
-import { Empty, Failure, Notices } from "../parts/Says";
+import { AbsentPage, Empty, Notices } from "../parts/Says";
 import { useFilters } from "../shell/search";
 import { NEED_WORDS } from "../words/states";
 import { Matrix } from "./Matrix";
@@ -29,14 +29,7 @@ export function OverviewPage() {
     [found, filters.need],
   );
   const matrix = filters.view === "matrix";
-  if (state.error && state.error.status !== 401 && !state.document) {
-    return (
-      <main className="main">
-        <Failure error={state.error} />
-      </main>
-    );
-  }
-  if (!state.document) return <main className="main" aria-busy />;
+  if (!state.document) return <AbsentPage title="Pipelines" error={state.error} />;
   const all = Object.keys(state.document.rows).length;
   return (
     <main className={`main ${state.live ? "" : "stale"}`}>

@@ -49,6 +49,7 @@ test("the matrix has a line for each version, and says where it runs and where i
   ]);
   expect(lines[0]?.cells["prod"]?.runs).toBe(false);
   expect(lines[1]?.cells["prod"]?.runs).toBe(true);
+  expect(matrixRows([row("new", "rest", [card("dev", 0, "")])]).map((line) => line.version)).toEqual([""]);
 });
 
 test("columns are in the order that most Pipelines promote in", () => {

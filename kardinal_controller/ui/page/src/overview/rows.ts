@@ -63,7 +63,7 @@ export interface MatrixRow {
   readonly cells: Readonly<Record<string, { readonly card: EnvironmentCard; readonly runs: boolean }>>;
 }
 
-/** Return the matrix: a row for each version of each Pipeline, the one that has come least far first. */
+/** Return the matrix: a row for each version of each Pipeline, the one that has come least far first; "" without any. */
 export function matrixRows(rows: readonly PipelineRow[]): MatrixRow[] {
   return rows.flatMap((row) => {
     const versions = new Map<string, Record<string, { card: EnvironmentCard; runs: boolean }>>();
@@ -77,6 +77,7 @@ export function matrixRows(rows: readonly PipelineRow[]): MatrixRow[] {
       if (card.incoming) cellsOf(card.incoming)[card.name] = { card, runs: false };
       if (card.version) cellsOf(card.version)[card.name] = { card, runs: true };
     }
+    if (!versions.size) cellsOf("");
     return [...versions].map(([version, cells], index) => ({ row, version, cells, first: index === 0 }));
   });
 }

@@ -96,6 +96,17 @@ export function Failure({ error, children }: { error: RequestError; children?: R
   );
 }
 
+/** The page of a document that is not here: why not, or nothing as long as it is read. */
+export function AbsentPage({ title, error }: { title: string; error: RequestError | undefined }) {
+  if (!error || error.status === 401) return <main className="main" aria-busy />;
+  return (
+    <main className="main">
+      <h1 className="unseen">{title}</h1>
+      <Failure error={error} />
+    </main>
+  );
+}
+
 /** A place without content: one sentence and the next command. */
 export function Empty({ text, command, children }: { text: string; command?: string; children?: ReactNode }) {
   return (

@@ -8,7 +8,7 @@ import type { PipelineDocument } from "../api/types";
 import { useStream } from "../api/use";
 import { ActionButton } from "../parts/ActionButton";
 import { OutLink } from "../parts/OutLink";
-import { Empty, Failure, Notices } from "../parts/Says";
+import { AbsentPage, Empty, Failure, Notices } from "../parts/Says";
 import { yamlPath } from "../words/routes";
 import { Comparison } from "./Comparison";
 import { DagList } from "./DagList";
@@ -40,14 +40,7 @@ export default function PipelinePage({ namespace, name }: { namespace: string; n
   if (state.document && state.document !== kept) keep(state.document);
   const document = state.document ?? kept;
 
-  if (state.error && state.error.status !== 401 && !document) {
-    return (
-      <main className="main">
-        <Failure error={state.error} />
-      </main>
-    );
-  }
-  if (!document) return <main className="main" aria-busy />;
+  if (!document) return <AbsentPage title={name} error={state.error} />;
   const { paused } = document;
   const request = { namespace, pipeline: name };
   const environments = Object.values(document.nodes).flatMap((node) =>

@@ -5,7 +5,7 @@ import { Redirect, Route, Switch } from "wouter";
 import { useConnection } from "../api/connection";
 import { useViewerQuery, ViewerContext } from "../api/viewer";
 import { OverviewPage } from "../overview/OverviewPage";
-import { Empty, Failure } from "../parts/Says";
+import { AbsentPage, Empty } from "../parts/Says";
 import { KeyHelp, useKeys } from "./keys";
 import { LogInPage } from "./LogInPage";
 import { TopBar } from "./TopBar";
@@ -21,19 +21,21 @@ const YamlPage = lazy(() => import("./YamlPage"));
 export function App() {
   const viewer = useViewerQuery();
   const queries = useQueryClient();
-  const ended = useConnection()?.ended ?? false;
+  const connection = useConnection();
+  const ended = connection?.ended ?? false;
+  const lost = connection?.lostSince !== undefined;
   const keys = useKeys();
   useEffect(() => {
     if (ended) void queries.resetQueries({ queryKey: ["viewer"] });
   }, [ended, queries]);
+  useEffect(() => {
+    if (!lost) return undefined;
+    // Once it is back, the viewer may have other rights, and the server another version.
+    return () => void queries.invalidateQueries({ queryKey: ["viewer"] });
+  }, [lost, queries]);
 
   if (viewer.error?.status === 401) return <LogInPage refusal={viewer.error} />;
-  if (viewer.error)
-    return (
-      <main className="main">
-        <Failure error={viewer.error} />
-      </main>
-    );
+  if (viewer.error) return <AbsentPage title="kardinal" error={viewer.error} />;
   if (!viewer.data) return null;
   return (
     <ViewerContext value={viewer.data}>
@@ -62,6 +64,7 @@ export function App() {
           <Route path="/yaml/:kind/:namespace/:name">{(where) => <YamlPage {...where} />}</Route>
           <Route>
             <main className="main">
+              <h1 className="unseen">kardinal</h1>
               <Empty text="There is no such page." command="kardinal get pipelines" />
             </main>
           </Route>

@@ -58,7 +58,7 @@ function TokenForm() {
         </button>
       </div>
       {entering.error && <Failure error={entering.error} />}
-      <h3>A token for an hour</h3>
+      <p className="small muted">A token for an hour</p>
       <Command text="kubectl create token NAME --namespace NAMESPACE" />
     </form>
   );

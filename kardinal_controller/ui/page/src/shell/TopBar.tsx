@@ -77,18 +77,16 @@ function NamespaceMenu() {
         <span className="ellipsis">{filters.namespace || "all namespaces"}</span>
         <ChevronDown aria-hidden />
       </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content className="menu panel" align="end" sideOffset={6}>
-          <DropdownMenu.RadioGroup value={filters.namespace} onValueChange={(value) => setFilter("namespace", value)}>
-            <DropdownMenu.RadioItem value="">all namespaces</DropdownMenu.RadioItem>
-            {namespaces.map((name) => (
-              <DropdownMenu.RadioItem key={name} value={name}>
-                {name}
-              </DropdownMenu.RadioItem>
-            ))}
-          </DropdownMenu.RadioGroup>
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
+      <DropdownMenu.Content className="menu panel" align="end" sideOffset={6}>
+        <DropdownMenu.RadioGroup value={filters.namespace} onValueChange={(value) => setFilter("namespace", value)}>
+          <DropdownMenu.RadioItem value="">all namespaces</DropdownMenu.RadioItem>
+          {namespaces.map((name) => (
+            <DropdownMenu.RadioItem key={name} value={name}>
+              {name}
+            </DropdownMenu.RadioItem>
+          ))}
+        </DropdownMenu.RadioGroup>
+      </DropdownMenu.Content>
     </DropdownMenu.Root>
   );
 }
@@ -120,17 +118,15 @@ function ViewerMenu() {
         <span className="ellipsis viewer">{viewer.user}</span>
         <ChevronDown aria-hidden />
       </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content className="menu panel" align="end" sideOffset={6}>
-          <div className="note">
-            <div className="strong">{viewer.user}</div>
-            {viewer.groups.length > 0 && <div>{viewer.groups.join(", ")}</div>}
-            <div>{viewer.mayAct ? "Actions run as you." : "This page changes nothing; it shows the commands."}</div>
-            <div>kardinal {viewer.version}</div>
-          </div>
-          {viewer.auth !== "proxy" && <DropdownMenu.Item onSelect={leave}>Log out</DropdownMenu.Item>}
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
+      <DropdownMenu.Content className="menu panel" align="end" sideOffset={6}>
+        <div className="note">
+          <div className="strong">{viewer.user}</div>
+          {viewer.groups.length > 0 && <div>{viewer.groups.join(", ")}</div>}
+          <div>{viewer.mayAct ? "Actions run as you." : "This page changes nothing; it shows the commands."}</div>
+          <div>kardinal {viewer.version}</div>
+        </div>
+        {viewer.auth !== "proxy" && <DropdownMenu.Item onSelect={leave}>Log out</DropdownMenu.Item>}
+      </DropdownMenu.Content>
     </DropdownMenu.Root>
   );
 }
