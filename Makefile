@@ -18,7 +18,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help ui dist demo test test-plane test-resilience test-ui lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-gitops test-gitops-fast test-lives test-walk test-corpus test-kubectl contract-record builtins bench-hostile bench-localplane soak
+.PHONY: help ui dist demo test test-plane test-resilience test-ui test-ui-all lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-gitops test-gitops-fast test-lives test-walk test-corpus test-kubectl contract-record builtins bench-hostile bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -51,8 +51,12 @@ test-kube: assets ## run the contract, controller and end-to-end tests on a real
 test-kube-fast: assets ## run those of controllers and end to end in which the API server has a part
 	$(BIN)/pytest --target=assets $(OF_THE_API_SERVER)
 
+# The stories of a file share a plane and a window, so that one worker runs them all.
 test-ui: $(BROWSER) ui ## try the web page in Chromium, which is on PATH (Debian: chromium) or Playwright's own
-	$(BIN)/pytest $(OF_THE_BROWSER)
+	$(BIN)/pytest --dist=loadfile -m "not long_story" $(OF_THE_BROWSER)
+
+test-ui-all: $(BROWSER) ui ## the same with the stories that take too long for every change
+	$(BIN)/pytest --dist=loadfile $(OF_THE_BROWSER)
 
 test-hosts: $(INSTALLED) ## run the tests of hosts that use a real Gitea, which Go builds in some 5 minutes once
 	$(BIN)/python -m hack.gitea.assets

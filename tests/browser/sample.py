@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import yaml
 
-from kardinal.promotion.kinds import PIPELINE, POLICY_GATE
-from tests.resilience.processes import Local, Shell
+from kardinal.objects import JsonObject
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE
+from tests.resilience.processes import Local, wait_for
 
-__all__ = ["create", "link_of", "make_sample"]
+__all__ = ["NAMESPACE", "POLICIES", "apply", "create", "link_of", "make_sample", "reaches"]
 
+NAMESPACE = "default"
+POLICIES = "platform-policies"
+"""The namespace of the gates of the organisation."""
 KINDS = {resource.kind: resource for resource in (PIPELINE, POLICY_GATE)}
 
 
@@ -20,17 +25,34 @@ async def link_of(local: Local) -> str:
     return line.split()[-1]
 
 
-async def make_sample(shell: Shell, local: Local, directory: Path) -> None:
+async def make_sample(local: Local, directory: Path) -> None:
     """Make the sample's repository, Pipeline and gates."""
-    await shell.run("kardinal", "sample", directory, kubeconfig=local.kubeconfig)
+    await local.kardinal("sample", str(directory))
+    for file in ("gates.yaml", "pipeline.yaml"):
+        await apply(local, *yaml.safe_load_all((directory / file).read_text()))
+
+
+async def apply(local: Local, *objects: JsonObject) -> None:
+    """Create or change Pipelines and gates."""
     async with local.client() as client:
-        for file in ("gates.yaml", "pipeline.yaml"):
-            for obj in yaml.safe_load_all((directory / file).read_text()):
-                obj["metadata"].setdefault("namespace", "default")
-                await client.apply(KINDS[obj["kind"]], obj, field_manager="test")
+        for obj in objects:
+            obj["metadata"].setdefault("namespace", NAMESPACE)
+            await client.apply(KINDS[obj["kind"]], obj, field_manager="test", force=True)
 
 
-async def create(shell: Shell, local: Local, version: str) -> None:
-    """Create a Bundle of podinfo, as CI does."""
+async def create(local: Local, version: str, *, pipeline: str = "podinfo") -> str:
+    """Create a Bundle of podinfo, as CI does; return its name."""
     image = f"ghcr.io/acme/podinfo:{version}"
-    await shell.run("kardinal", "create", "bundle", "podinfo", "--image", image, kubeconfig=local.kubeconfig)
+    said = await local.kardinal("create", "bundle", pipeline, "--image", image)
+    return str(re.findall(r"bundle\.kardinal\.io/(\S+)", said)[0])
+
+
+async def reaches(local: Local, bundle: str, **states: str) -> None:
+    """Return when a Bundle is in these states, such as `prod="WaitingForMerge"`."""
+
+    def is_there(found: JsonObject) -> bool:
+        environments = (found.get("status") or {}).get("environments") or {}
+        return all((environments.get(name) or {}).get("state") == state for name, state in states.items())
+
+    async with local.client() as client:
+        await wait_for(client, BUNDLE, is_there, bundle, namespace=NAMESPACE)

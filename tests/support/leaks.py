@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["Possessions", "leaked_tasks", "task_leaks"]
+__all__ = ["Possessions", "leaked_tasks", "left_behind", "task_leaks"]
 
 GRACE = 10.0
 """Seconds of real time in which what is being closed may finish closing.
@@ -96,6 +96,11 @@ def _kind(name: str) -> str:
     return "directory" if (Path(tempfile.gettempdir()) / name).is_dir() else "file"
 
 
+def left_behind(before: Possessions) -> list[str]:
+    """Return what is here now, was not before, and stays after garbage was collected and the grace has passed."""
+    return _remaining(lambda: Possessions.now().gained_since(before))
+
+
 def _remaining(look: Callable[[], list[str]]) -> list[str]:
     """Return what `look` still finds after garbage was collected and the grace has passed."""
     deadline = time.monotonic() + GRACE
@@ -145,7 +150,7 @@ def process_leaks(private_temporary_directory: Path) -> Iterator[None]:
     """Fail the test that leaves descriptors, threads or temporary files behind."""
     before = Possessions.now()
     yield
-    if leaked := _remaining(lambda: Possessions.now().gained_since(before)):
+    if leaked := left_behind(before):
         pytest.fail("the test left behind: " + "; ".join(leaked), pytrace=False)
 
 
