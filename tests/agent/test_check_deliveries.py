@@ -158,7 +158,7 @@ async def waits_for_a_check(world: World, site: Site) -> str:
 
 @pytest.mark.virtual_time("nothing but a delivery may wake")
 @pytest.mark.parametrize(("site", "payload"), AT_EVERY_HOST, indirect=["site"])
-async def test_a_check_that_finishes_has_its_promotion_merged_at_once_and_one_of_others_wakes_nothing(
+async def test_finished_check_has_its_promotion_merged_at_once(
     world: World, site: Site, session: aiohttp.ClientSession, payload: Payload
 ) -> None:
     url = await waits_for_a_check(world, site)

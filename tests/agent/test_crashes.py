@@ -148,7 +148,7 @@ async def test_decision_of_a_person_is_found_after_a_restart(
     assert len(repository.promotions(DEV)) == (1 if ends == "Verified" else 0)
 
 
-async def test_at_a_host_a_pull_request_is_opened_and_merged_once(world: World, gitea: FakeGitea) -> None:
+async def test_pull_request_at_a_host_is_opened_and_merged_once(world: World, gitea: FakeGitea) -> None:
     crash = Crash(2, written=False)
     await start_crashing(world, crash)
     await deploy(world)
@@ -166,7 +166,7 @@ async def test_at_a_host_a_pull_request_is_opened_and_merged_once(world: World, 
 
 
 @pytest.mark.parametrize("lost", ["git-push", "open-pr", "merge-pr"])
-async def test_at_a_host_a_step_whose_result_is_lost_makes_its_effect_once(
+async def test_step_at_a_host_whose_result_is_lost_makes_its_effect_once(
     promotions: Promotions, site: GiteaSite, lost: str
 ) -> None:
     gitea = site.fake
@@ -188,7 +188,7 @@ async def test_at_a_host_a_step_whose_result_is_lost_makes_its_effect_once(
     assert len(gitea.asked(r"POST /pulls/1/requested_reviewers")) == 2
 
 
-async def test_at_a_host_an_opening_without_its_people_is_completed(promotions: Promotions, site: GiteaSite) -> None:
+async def test_opening_at_a_host_without_its_people_is_completed(promotions: Promotions, site: GiteaSite) -> None:
     """The process may die between the opening and the people."""
     gitea = site.fake
     people = {"reviewers": ["alice"], "teamReviewers": ["platform"], "assignees": ["bob"], "labels": ["urgent"]}

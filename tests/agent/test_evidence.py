@@ -113,7 +113,7 @@ def test_the_images_have_the_digests_that_their_tags_had() -> None:
     assert found.images == (f"ghcr.io/acme/api:1@{DIGEST}",)
 
 
-async def test_who_approved_and_who_merged_is_what_the_host_says(world: World, gitea: FakeGitea) -> None:
+async def test_approvers_and_merger_are_those_of_the_host(world: World, gitea: FakeGitea) -> None:
     await start_agent(world)
     await deploy(world)
     await put_gate(world, GATE)

@@ -18,7 +18,7 @@ def _protect(repository: GitRepository) -> None:
     hook.chmod(0o755)
 
 
-async def test_it_fails_with_what_to_do_and_the_pipeline_says_so_before(
+async def test_promotion_fails_with_the_remedy_and_the_pipeline_says_so_before(
     world: World, repository: GitRepository
 ) -> None:
     _protect(repository)

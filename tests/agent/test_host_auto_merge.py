@@ -47,7 +47,7 @@ async def held_by_a_gate(promotions: Promotions, site: Site, *required: str) -> 
     return promotion
 
 
-async def test_where_the_status_is_required_the_host_waits_for_the_gate(promotions: Promotions, site: Site) -> None:
+async def test_host_waits_for_the_gate_where_the_status_is_required(promotions: Promotions, site: Site) -> None:
     promotion = await held_by_a_gate(promotions, site, "kardinal")
     require(site, "kardinal")
     auto_merge(site)
@@ -60,7 +60,9 @@ async def test_where_the_status_is_required_the_host_waits_for_the_gate(promotio
     assert promotion.condition("MergedOutOfBand") is None
 
 
-async def test_where_it_is_not_the_merge_past_the_gate_is_flagged(promotions: Promotions, site: Site) -> None:
+async def test_merge_past_the_gate_is_flagged_where_the_status_is_not_required(
+    promotions: Promotions, site: Site
+) -> None:
     promotion = await held_by_a_gate(promotions, site)
     require(site)
     auto_merge(site)

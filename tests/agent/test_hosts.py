@@ -119,9 +119,7 @@ async def test_a_host_without_a_credential_says_what_to_name(world: World, gitea
 
 
 @pytest.mark.virtual_time("lives through the back-off")
-async def test_a_host_that_is_down_is_asked_again_and_an_answer_that_no_table_knows_is_met_three_times(
-    world: World, gitea: FakeGitea
-) -> None:
+async def test_host_that_is_down_is_asked_again_and_unknown_answers_three_times(world: World, gitea: FakeGitea) -> None:
     answers = [502, 502, 502, 502, 418, 502, 418, 418]
 
     def outage(request: Request) -> tuple[int, dict[str, str]] | None:

@@ -42,7 +42,7 @@ async def asked(world: World, gitea: FakeGitea, **options: Any) -> None:
     await answer(world)
 
 
-async def test_an_unrelated_pull_request_is_success_and_one_that_reaches_prod_waits_for_its_gates(
+async def test_pull_request_that_reaches_prod_waits_for_its_gates_and_an_unrelated_one_does_not(
     world: World, gitea: FakeGitea
 ) -> None:
     _, unrelated = gitea.propose({"README.md": "words\n"}, head="words")
@@ -73,9 +73,7 @@ async def test_an_unrelated_pull_request_is_success_and_one_that_reaches_prod_wa
     assert gitea.asked(WRITE) == []
 
 
-async def test_a_new_pull_request_is_told_at_once_when_the_host_says_so_and_many_wakes_cost_one_list(
-    world: World, gitea: FakeGitea
-) -> None:
+async def test_new_pull_request_is_told_at_once_and_many_wakes_cost_one_list(world: World, gitea: FakeGitea) -> None:
     await asked(world, gitea)
     _, first = gitea.propose({"README.md": "1"}, head="first")
     await wake(world)

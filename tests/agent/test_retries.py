@@ -81,7 +81,7 @@ def test_a_step_is_repeated_as_often_as_it_says(*, optional: bool) -> None:
     assert end == (PassOver(message) if optional else GiveUp("Timeout", f"git-push: {message}"))
 
 
-def test_what_a_person_has_to_put_right_counts_for_nothing_and_is_shown() -> None:
+def test_blocked_attempt_is_shown_and_not_counted() -> None:
     found = follows(after(attempts=50), BLOCKED, attempts=3)
     assert isinstance(found, Again)
     condition = found.status.condition("Held")

@@ -51,7 +51,7 @@ async def test_a_step_whose_condition_is_false_is_left_out_and_shown(world: Worl
     assert [heard.json["context"]["step"] for heard in endpoint.heard] == ["tests"]
 
 
-async def test_where_every_edit_is_left_out_there_is_nothing_to_change(world: World, repository: GitRepository) -> None:
+async def test_nothing_changes_where_every_edit_is_left_out(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await deploy(world)
     await create(world, promotion_step(repository, steps=sequence(edit={"if": "1 > 2"})))

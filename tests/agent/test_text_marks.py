@@ -17,7 +17,7 @@ NOTE = "Do **not** merge: see the incident.\n"
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["lf", "crlf"])
-def test_what_is_above_and_below_our_text_is_not_ours(ending: str) -> None:
+def test_own_part_ends_at_its_marks(ending: str) -> None:
     above = f"{NOTE}\n".replace("\n", ending)
     below = "\n- [x] looked at the dashboards\n\n<details>mine</details>".replace("\n", ending)
     part = own_part(above + OURS.replace("\n", ending) + below, uid=UID)

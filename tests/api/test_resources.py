@@ -194,7 +194,7 @@ async def test_bundle_spec_is_immutable(world: World, patch: JsonObject) -> None
     assert "immutable" in refused.value.message
 
 
-async def test_how_far_a_bundle_goes_may_change(world: World) -> None:
+async def test_target_of_a_bundle_may_change(world: World) -> None:
     stored = await _create(world, _load(examples.IMAGE_BUNDLE))
     patched = await world.client.patch(
         BUNDLE, stored["metadata"]["name"], TEAM, {"spec": {"intent": {"target": "dev"}}}, kind=PatchType.MERGE

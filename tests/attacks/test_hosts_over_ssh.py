@@ -72,7 +72,7 @@ def test_ssh_on_the_port_of_https_counts_as_the_host(url: str, host: str, provid
         assert bound(pattern, usual)
 
 
-def test_it_is_connected_to_as_it_is_written() -> None:
+def test_ssh_url_is_connected_to_as_written() -> None:
     assert RepositoryURL.parse(GITHUB, allow_local=False).text == "ssh://git@ssh.github.com:443/acme/config.git"
 
 

@@ -88,7 +88,7 @@ async def test_a_host_without_queues_is_known_by_words_that_are_not_quoted(
     assert (await github_pulls.merge(1, by="kardinal")).state == "merged"
 
 
-async def test_why_a_queue_gave_a_pull_request_up_is_quoted_by_the_rule(
+async def test_reason_of_a_removal_from_the_queue_is_quoted_by_the_rule(
     github: GitHubHost, github_pulls: PullRequests, public: bool
 ) -> None:
     await github_pulls.open(new_pull_request())
@@ -99,7 +99,7 @@ async def test_why_a_queue_gave_a_pull_request_up_is_quoted_by_the_rule(
     check(raised.value, public=public)
 
 
-async def test_why_gitlab_did_not_merge_is_quoted_by_the_rule(gitlab: GitLabHost, public: bool) -> None:
+async def test_reason_of_gitlab_not_to_merge_is_quoted_by_the_rule(gitlab: GitLabHost, public: bool) -> None:
     requests = await gitlab.connect(clock=gitlab.clock)
     await requests.open(new_pull_request())
     gitlab.project.required_statuses = {"ci"}
@@ -110,7 +110,7 @@ async def test_why_gitlab_did_not_merge_is_quoted_by_the_rule(gitlab: GitLabHost
     assert ("ci_must_pass" in str(raised.value)) is not public
 
 
-async def test_why_gitlab_did_not_rebase_is_quoted_by_the_rule(gitlab: GitLabHost, public: bool) -> None:
+async def test_reason_of_gitlab_not_to_rebase_is_quoted_by_the_rule(gitlab: GitLabHost, public: bool) -> None:
     requests = await gitlab.connect(clock=gitlab.clock)
     await requests.open(new_pull_request())
     gitlab.project.requests[1].merge_error = hostile(ROBOT_TOKEN)

@@ -137,7 +137,7 @@ async def test_a_rollback_never_changes_and_no_bundle_becomes_one(
     await world.wait_for(PROMOTION_STEP, f"back-{STAGING}", lambda _: True)
 
 
-async def test_who_writes_bundles_alone_neither_holds_an_environment_nor_ends_a_hold(world: World) -> None:
+async def test_author_of_bundles_can_neither_hold_an_environment_nor_end_a_hold(world: World) -> None:
     hold = hold_gate("my-app", PROD, namespace=TEAM, bundle="app-1", message="rolled back")
     for document in documents_of("roles.yaml"):
         await world.client.apply(RESOURCES["ClusterRole"], document, field_manager="test", force=True)

@@ -50,7 +50,7 @@ async def test_a_bundle_gets_a_graph_and_its_status_follows_the_steps(
     assert world.audit.writes == writes
 
 
-async def test_evidence_and_the_flag_of_a_merge_past_a_closed_gate_are_copied_and_outlive_the_step(
+async def test_evidence_and_the_flag_of_a_merge_past_a_gate_outlive_the_step(
     world: World, running: ControlPlane, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1", intent={"target": DEV}))

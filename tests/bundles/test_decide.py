@@ -321,7 +321,7 @@ def test_environments_are_named_in_the_order_of_the_graph() -> None:
     assert list(found) == ["dev", "prod", "a-first"]
 
 
-def test_a_verified_environment_stays_so_unless_its_step_fails_before_the_bundle_has_finished() -> None:
+def test_verified_environment_stays_so_unless_its_step_fails_before_the_end() -> None:
     failing = steps(dev="Failed", prod="Promoting")
     assert states(status_of(replace(HALF_WAY, steps=failing))) == {"dev": "Failed", "prod": "Promoting"}
     assert carried_out(replace(VERIFIED, steps=failing)) == Wait()

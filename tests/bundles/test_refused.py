@@ -118,7 +118,7 @@ async def test_a_changed_label_is_ignored_with_a_warning(world: World, running: 
     await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Warning") is None)
 
 
-async def test_a_graph_of_another_owner_is_waited_for_and_one_that_was_deleted_is_created_again_once(
+async def test_graph_of_another_owner_is_waited_for_and_a_deleted_one_created_again_once(
     world: World, running: ControlPlane, agent: ScriptedAgent
 ) -> None:
     foreign = {"apiVersion": GRAPH.api_version, "kind": "Graph", "metadata": {"name": "app-1", "namespace": TEAM}}

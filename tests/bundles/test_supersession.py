@@ -53,9 +53,7 @@ async def test_a_review_is_taken_over_once_the_newer_edit_there_is_good_and_befo
     assert states(ended) == {DEV: "Verified", STAGING: "Verified", PROD: "Superseded"}
 
 
-async def test_of_a_backlog_and_of_bundles_that_come_faster_than_edits_only_the_newest_is_promoted(
-    world: World, agent: ScriptedAgent
-) -> None:
+async def test_newest_bundle_alone_is_promoted_from_a_backlog(world: World, agent: ScriptedAgent) -> None:
     await world.apply(pipeline(REPOSITORY))
     # Created within one second, in an order that their names do not tell.
     for name in ("app-5", "app-3", "app-4", "app-1"):
@@ -101,7 +99,7 @@ async def test_bundles_that_come_faster_than_edits_are_made_do_not_get_a_graph_e
     assert {graph["metadata"]["name"] for graph in bundles.caches.graphs.list()} == {"app-1", "app-11"}
 
 
-async def test_of_bundles_created_at_once_the_first_and_the_last_start(bundles: BundleController) -> None:
+async def test_first_and_last_of_bundles_created_at_once_start(bundles: BundleController) -> None:
     for name in ("app-3", "app-5", "app-1", "app-4", "app-2"):
         await bundles.apply(bundle(name))
     assert bundles.phase("app-2") == "Promoting"
@@ -230,7 +228,7 @@ async def test_a_superseded_bundle_stays_superseded_when_its_successor_is_delete
     assert bundles.stored(GRAPH, "app-1") is None
 
 
-async def test_in_a_queue_each_bundle_enters_when_the_one_before_it_has_left(alone: BundleController) -> None:
+async def test_queued_bundle_enters_when_the_one_before_it_has_left(alone: BundleController) -> None:
     await alone.apply(pipeline(REPOSITORY, environments=[DEV, PROD], promotionPolicy="queue"))
     for name in ("app-1", "app-2", "app-3"):
         await alone.apply(bundle(name))

@@ -56,9 +56,7 @@ async def test_a_value_is_json(cli: InProcess, context: Path, expression: str, p
         ("b'x'", "unrepresentable: a value of type bytes cannot be a result"),
     ],
 )
-async def test_what_has_no_value_says_its_class_and_place(
-    cli: InProcess, context: Path, expression: str, error: str
-) -> None:
+async def test_failure_has_its_class_and_place(cli: InProcess, context: Path, expression: str, error: str) -> None:
     done = await cli.attempt("cel", expression, "--context", str(context))
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"Error: {error}")

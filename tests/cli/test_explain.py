@@ -65,7 +65,7 @@ async def test_explain_shows_each_gate_with_what_it_saw_and_when_it_opens(
     assert rows[4][:2] == [PROD, "step"]
 
 
-async def test_explain_says_that_a_pipeline_is_paused_that_a_template_is_gone_and_that_a_graph_was_changed(
+async def test_explain_names_a_pause_a_missing_template_and_a_changed_graph(
     cli: Cli, world: World, repository: GitRepository
 ) -> None:
     await _held_before_prod(world, repository)

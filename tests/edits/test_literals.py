@@ -116,7 +116,7 @@ def test_a_literal_stands_for_one_image_only() -> None:
         ("A/../b:1 a/..:2", "nor any other image"),
     ],
 )
-def test_of_a_text_without_the_image_the_nearest_ones_are_told(text: str, message: str) -> None:
+def test_nearest_images_of_a_text_without_the_image_are_named(text: str, message: str) -> None:
     assert message in (doubt(text) or "")
     assert replaced(text) == text
 

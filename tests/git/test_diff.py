@@ -24,7 +24,7 @@ def test_git_applies_it(tmp_path: Path) -> None:
     assert found == {"kept.yaml": b"a\nB\nc", "new/made.yaml": b"y\n"}
 
 
-def test_it_is_bounded_and_says_what_is_missing() -> None:
+def test_diff_is_bounded_and_counts_the_lines_left_out() -> None:
     diff = unified([ChangedFile("a.yaml", None, "é\n".encode() * 100_000)])
     assert len(diff.encode()) <= DIFF_LIMIT
     assert diff.endswith(" more lines are left out\n")

@@ -196,7 +196,7 @@ async def test_names_that_are_options_are_refused(
         await rendered(CHART, lambda tree: helm(renderer, tree, **wrong))
 
 
-async def test_renderers_take_the_places_there_is_memory_for_and_the_next_waits_only_for_a_moment(
+async def test_renderers_are_as_many_as_memory_allows_and_the_next_waits(
     rendered: Rendered, programs: Path, bare: Git, repository: Repository
 ) -> None:
     renderer = ProgramRenderer(RendererOptions(patience=0.1, memory=2 << 30))

@@ -53,7 +53,7 @@ async def test_long_expressions_come_from_another_process_as_if_they_had_been_pa
     assert outcomes == {cel.Value(INLINE_EXPRESSION + 1)}
 
 
-async def test_a_cancelled_request_leaves_no_answer_for_the_next_and_more_are_returned_than_the_cache_holds(
+async def test_cancelled_request_leaves_no_answer_for_the_next(
     compiler: ExpressionCompiler,
 ) -> None:
     first, second = (f"[{text}" + ", 1" * INLINE_EXPRESSION + "]" for text in ("2", "3"))

@@ -45,7 +45,7 @@ def test_a_state_of_a_rollout(case: Case) -> None:
     assert not case.says or case.says not in answer.message
 
 
-def test_it_looks_at_the_named_rollout() -> None:
+def test_named_rollout_is_watched() -> None:
     assert ArgoRollouts().watches(STEP) == (Watched(kind=ROLLOUT, namespace="prod", name="app"),)
     assert verdict().absent == MissingObject(ROLLOUT, Key("prod", "app"), "health.argoRollouts.name")
     assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(rollout()))) == [STABLE]

@@ -30,7 +30,7 @@ def test_a_state_of_an_application(case: Case) -> None:
     assert not case.says or case.says not in answer.message
 
 
-def test_it_looks_at_the_named_application_in_the_namespace_of_argo_cd() -> None:
+def test_named_application_in_the_namespace_of_argo_cd_is_watched() -> None:
     assert ArgoCD().watches(STEP) == (Watched(kind=APPLICATION, namespace="argocd", name="app"),)
     elsewhere = promotion_step({"type": "argocd", "argocd": {"name": "app", "namespace": "tools"}})
     assert ArgoCD().watches(elsewhere) == (Watched(kind=APPLICATION, namespace="tools", name="app"),)
@@ -111,7 +111,7 @@ def multiple(*sources: JsonObject, revisions: list[str]) -> JsonObject:
     return found
 
 
-def test_of_several_sources_the_one_of_the_repository_counts() -> None:
+def test_source_of_the_repository_counts_of_several() -> None:
     chart = {"repoURL": CHARTS, "chart": "app", "targetRevision": "1.2.3"}
     values = source(OURS, "", ref="values")
     assert verdict(multiple(chart, values, revisions=["1.2.3", COMMIT])).state == "healthy"
@@ -120,7 +120,7 @@ def test_of_several_sources_the_one_of_the_repository_counts() -> None:
     assert verdict(multiple(chart, values, revisions=["1.2.3"])).message.endswith("not compared its source yet")
 
 
-def test_of_several_sources_of_the_repository_those_of_the_path_count() -> None:
+def test_sources_of_the_path_count_of_several_of_the_repository() -> None:
     pinned = source(OURS, "bases/app")
     ours = source(OURS, "./apps/prod/")
     assert verdict(multiple(pinned, ours, revisions=[BEFORE, COMMIT])).state == "healthy"

@@ -62,7 +62,7 @@ async def test_an_application_of_the_same_name_in_another_namespace_proves_nothi
     assert (await reached(world, "Verified"))["message"].startswith(f"Application {TEAM}/{APP} ")
 
 
-async def test_an_object_that_was_found_is_waited_for_after_it_was_deleted_and_must_be_the_same_again(
+async def test_found_object_that_was_deleted_is_waited_for_and_must_be_the_same_again(
     world: World, repository: GitRepository
 ) -> None:
     await serve(world, APPLICATION)

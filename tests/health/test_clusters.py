@@ -96,7 +96,7 @@ async def test_workloads_of_the_other_cluster_count_alone(
     assert agent.manager.dynamic.informers == []
 
 
-async def test_a_cluster_that_is_gone_is_said_since_when_fails_nothing_and_is_believed_again_when_it_is_back(
+async def test_unreachable_cluster_fails_nothing_and_counts_again_when_it_is_back(
     world: World, repository: GitRepository, elsewhere: Elsewhere, authority: Authority
 ) -> None:
     await start_agent(world)

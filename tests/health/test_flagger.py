@@ -42,7 +42,7 @@ def test_a_state_of_a_canary(case: Case) -> None:
     assert not case.says or case.says not in answer.message
 
 
-def test_it_looks_at_the_canary_its_target_and_its_primary() -> None:
+def test_canary_its_target_and_its_primary_are_watched() -> None:
     assert Flagger().watches(STEP) == (Watched(kind=CANARY, namespace="prod", name="app"),)
     assert list(Flagger().related(STEP, promotion(NEW), objects_of(canary()))) == [
         Watched(kind=DEPLOYMENT, namespace="prod", name="app"),

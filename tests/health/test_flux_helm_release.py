@@ -40,7 +40,7 @@ def test_a_state_of_a_helm_release(case: Case) -> None:
     assert case.words in answer.message
 
 
-def test_it_looks_at_the_kustomization_above_and_at_the_workloads_below() -> None:
+def test_kustomization_above_and_workloads_below_are_watched() -> None:
     assert Flux().watches(STEP) == (Watched(kind=HELM_RELEASE, namespace="prod", name="app"),)
     assert list(Flux().related(STEP, promotion(NEW), objects_of(helm_release()))) == [
         Watched(kind=KUSTOMIZATION, namespace="flux-system", name="app"),

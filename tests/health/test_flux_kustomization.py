@@ -43,7 +43,7 @@ def test_a_state_of_a_kustomization(case: Case) -> None:
     assert not case.says or case.says not in answer.message
 
 
-def test_it_looks_at_the_kustomization_and_at_the_workloads_of_its_inventory() -> None:
+def test_kustomization_and_the_workloads_of_its_inventory_are_watched() -> None:
     named = Watched(kind=KUSTOMIZATION, namespace="flux-system", name="app")
     assert Flux().watches(STEP) == (named,)
     below = Flux().related(STEP, promotion(NEW), objects_of(kustomization()))

@@ -59,7 +59,7 @@ async def test_a_revision_that_is_no_commit_of_the_repository_proves_nothing(
 
 
 @pytest.mark.local_only("the objects of a tool are written by hand")
-async def test_that_a_person_must_act_is_written_at_once_and_once(world: World, repository: GitRepository) -> None:
+async def test_need_of_a_person_is_written_at_once_and_once(world: World, repository: GitRepository) -> None:
     await serve(world, APPLICATION)
     await start_agent(world)
     await create(world, promotion_step(repository, health=ARGOCD))

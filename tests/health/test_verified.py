@@ -151,7 +151,7 @@ async def test_an_environment_that_nothing_follows_is_not_looked_at(world: World
     assert (await until_step(world, DEV))["healthy"] is True
 
 
-async def test_an_environment_is_looked_at_again_when_its_bundle_goes_further_and_lets_nothing_past_an_open_gate(
+async def test_environment_is_looked_at_again_when_its_bundle_goes_further(
     world: World, repository: GitRepository
 ) -> None:
     await world.apply(GO)

@@ -91,7 +91,7 @@ async def test_people_whom_others_have_added_stay(host: Host, pulls: PullRequest
     assert found["labels"] == {"kardinal", "one", "two"}
 
 
-async def test_who_has_reviewed_already_is_not_asked_again(host: Host, pulls: PullRequests) -> None:
+async def test_reviewer_who_has_answered_is_not_asked_again(host: Host, pulls: PullRequests) -> None:
     if "reviewers" not in host.provider.capabilities.pull_request_fields:
         pytest.skip("the provider knows no users")
     host.propose()

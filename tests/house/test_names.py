@@ -29,11 +29,11 @@ def names(*arguments: str, **environment: str) -> list[str]:
     return printed.stdout.split()
 
 
-def test_on_local_planes_all_runs_use_the_same_names() -> None:
+def test_names_are_the_same_in_all_runs_on_local_planes() -> None:
     assert names() == ["team-local", "platform-policies-local", "dev-local"]
 
 
-def test_on_a_real_server_every_run_has_names_of_its_own() -> None:
+def test_names_of_each_run_on_a_real_server_are_its_own() -> None:
     first = names("--target=assets")
     second = names("--target=assets")
     assert len({name.rpartition("-")[2] for name in first}) == 1

@@ -95,7 +95,7 @@ async def test_every_revision_of_every_object_is_looked_at_and_secrets_are_learn
     assert looked() == ["events default/e0", "events default/e1"]
 
 
-async def test_of_a_kubeconfig_its_credentials_are_secret(plane: LocalPlane) -> None:
+async def test_credentials_of_a_kubeconfig_are_secret(plane: LocalPlane) -> None:
     users = "users: [{name: u, user: {token: a-token-of-a-cluster}}]"
     async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-test") as client:
         config = f"current-context: somewhere-else\n{users}\n"

@@ -54,7 +54,7 @@ def run(
     return pytester.runpytest("-p", "tests.support.target", "-p", plugin, *arguments)
 
 
-def test_at_most_a_tenth_of_the_end_to_end_tests_needs_the_local_plane_and_another_moves_time(
+def test_marks_for_the_local_plane_and_for_virtual_time_are_on_a_tenth_at_most(
     request: pytest.FixtureRequest,
 ) -> None:
     shares = shares_of(request.session.items)

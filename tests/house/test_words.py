@@ -22,15 +22,22 @@ OPENINGS = ("What", "Who", "Where")
 NOT_IMPERATIVE = ("Whether",)
 """First words of a docstring of a module, class or function; a field may be described by them."""
 
+NO_SUBJECT = ("what", "who", "where", "why", "how", "when", "that", "if", "of", "in", "on", "at", "it")
+"""First words of the name of a test that do not say what it is about."""
+
+LONGEST_NAME = 90
+
 METAPHORS = ("somebody", "whoever", "nobody", "weather", "voice", "nerves", "hands")
 
 _OPENING = re.compile(rf"""["']\s*(?:{"|".join(OPENINGS + NOT_IMPERATIVE)})\b""")
+_TEST_NAME = re.compile(rf"\bdef (test_(?:{'|'.join(NO_SUBJECT)})_\w+|test_\w{{{LONGEST_NAME - 4},}})")
 _METAPHOR = re.compile(rf"\b(?:{'|'.join(METAPHORS)})\b", re.IGNORECASE)
 
 
 def complaints(source: str) -> list[tuple[int, str]]:
     """Return (line, what to change) for each docstring, comment and test name, by line."""
-    if not _OPENING.search(source) and not _METAPHOR.search(source.replace("_", " ")):
+    said = source.replace("_", " ")
+    if not _OPENING.search(source) and not _TEST_NAME.search(source) and not _METAPHOR.search(said):
         return []  # No such word is anywhere, which most modules are told by in a hundredth of the time.
     tree = ast.parse(source)
     return sorted({*_of_docstrings(tree), *_of_comments(source), *_of_test_names(tree)})
@@ -58,6 +65,10 @@ def _of_test_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             yield from _metaphors(node.name.replace("_", " "), node.lineno)
+            if (opening := node.name.split("_")[1]) in NO_SUBJECT:
+                yield node.lineno, f"name begins with {opening!r}"
+            if len(node.name) > LONGEST_NAME:
+                yield node.lineno, f"name has {len(node.name)} characters, and {LONGEST_NAME} are allowed"
 
 
 def _metaphors(text: str, line: int) -> Iterator[tuple[int, str]]:
@@ -88,6 +99,8 @@ def test_docstrings_comments_and_test_names_are_plain() -> None:
         ('"""Read.\n\nIn good hands, and whoever asks.\n"""', [(3, "says 'hands'"), (3, "says 'whoever'")]),
         ("def test_nobody_reads(): ...", [(1, "says 'nobody'")]),
         ("async def test_a_voice(): ...", [(1, "says 'voice'")]),
+        ("def test_what_is_read(): ...", [(1, "name begins with 'what'")]),
+        (f"def test_{'x' * 86}(): ...", [(1, "name has 91 characters, and 90 are allowed")]),
     ],
 )
 def test_each_kind_of_complaint_is_found(source: str, found: list[tuple[int, str]]) -> None:
@@ -102,6 +115,8 @@ def test_each_kind_of_complaint_is_found(source: str, found: list[tuple[int, str
         'x = "What nobody reads is no docstring"',
         '"""A handshake, and a handsome voicemail."""',
         "def nobody(): ...",
+        "def test_whatever_is_read(): ...",
+        f"def test_{'x' * 85}(): ...",
     ],
 )
 def test_the_rest_is_let_through(source: str) -> None:

@@ -64,7 +64,7 @@ async def test_a_body_that_contradicts_the_path_is_422(api: Ci, world: World) ->
     [{"token": None}, {"key": None}, {"token": "wrong"}, {"key": "wrong"}, {"token": ""}],
     ids=["no token", "no signature", "wrong token", "wrong signature", "empty token"],
 )
-async def test_who_cannot_prove_who_they_are_gets_401_and_nothing_is_written(
+async def test_unauthenticated_request_gets_401_and_nothing_is_written(
     api: Ci, world: World, credentials: dict[str, Any]
 ) -> None:
     answer = await api.post(BODY, **credentials)

@@ -139,7 +139,7 @@ def test_an_answer_that_the_clock_gave_counts_until_its_turn_and_is_written_agai
     assert (status.ready, status.next_transition_at) == (False, NOW + 10 * 60 * MINUTE)
 
 
-def test_an_answer_that_something_else_keeps_open_is_written_at_its_turn_so_that_it_goes_on_counting() -> None:
+def test_answer_that_another_term_keeps_open_is_written_at_its_turn() -> None:
     expression = f'{CLOCK} || bundle.labels.go == "yes"'
     free = context(labels={"go": "no"})
     open_ = context(labels={"go": "yes"})

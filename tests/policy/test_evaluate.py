@@ -250,7 +250,5 @@ def test_a_gate_on_moved_tags_is_open_only_where_it_is_known_that_none_has(
         ("true", []),
     ],
 )
-def test_what_must_become_true_is_told_of_terms_that_an_expression_cannot_do_without(
-    expression: str, needed: list[str]
-) -> None:
+def test_requirements_are_the_terms_that_an_expression_cannot_do_without(expression: str, needed: list[str]) -> None:
     assert [str(each) for each in requirements(expression)] == needed

@@ -106,7 +106,7 @@ async def test_a_gate_that_closes_again_is_written_while_its_step_is_in_flight(
 
 
 @pytest.mark.virtual_time("waits for noon without a controller")
-async def test_a_pause_that_is_lifted_past_the_hours_of_a_gate_commits_nothing_though_no_controller_runs(
+async def test_pause_that_ends_past_the_hours_of_a_gate_commits_nothing_without_a_controller(
     world: World, repository: GitRepository, clock: VirtualClock
 ) -> None:
     controller = await start_controller(world, standalone=False)
@@ -133,7 +133,7 @@ async def test_a_pause_that_is_lifted_past_the_hours_of_a_gate_commits_nothing_t
 
 
 @pytest.mark.virtual_time("waits past the turn of a gate")
-async def test_a_pause_that_is_lifted_past_the_turn_of_a_gate_that_something_else_keeps_open_goes_on(
+async def test_pause_that_ends_past_the_turn_of_a_gate_that_another_term_keeps_open_goes_on(
     world: World, repository: GitRepository
 ) -> None:
     await start_controller(world, standalone=False)

@@ -123,7 +123,7 @@ MISTAKES = {
 }
 
 
-async def test_a_label_that_is_compared_with_something_that_is_not_text_is_a_warning_with_the_right_form(
+async def test_label_compared_with_another_type_is_a_warning_with_the_right_form(
     world: World, controller: ControlPlane
 ) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[DEV]))

@@ -44,7 +44,7 @@ async def test_a_pull_request_closed_without_merge_fails_the_promotion(
     assert repository.head() == head
 
 
-async def test_a_deployment_that_never_becomes_healthy_fails_after_its_timeout_and_nothing_follows(
+async def test_deployment_that_never_becomes_healthy_fails_after_its_timeout(
     world: World, repository: GitRepository, running: ControlPlane, state: Reached
 ) -> None:
     await world.apply(

@@ -211,7 +211,7 @@ async def test_a_namespace_that_comes_later_waits_for_one_key_of_each(queue: Pri
     assert await hand_outs(queue, 2) == ["loud/5", "quiet/x"]
 
 
-async def test_of_keys_that_waited_long_the_namespaces_have_turns_as_well(queue: PriorityQueue) -> None:
+async def test_namespaces_have_turns_among_keys_that_waited_long_as_well(queue: PriorityQueue) -> None:
     """After a start everything has the low priority, and one namespace may never run out of urgent keys."""
     for number in range(1000):
         queue.add(Key("loud", f"old-{number}"), priority=-100)

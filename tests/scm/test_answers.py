@@ -178,7 +178,7 @@ def test_the_quota_is_read_under_both_names() -> None:
         (b"\xff\xfe", ""),
     ],
 )
-def test_of_an_error_the_documented_fields_are_quoted(body: bytes, said: str) -> None:
+def test_documented_fields_of_an_error_are_quoted(body: bytes, said: str) -> None:
     assert HostAnswer(500, {}, body).message() == said
 
 

@@ -154,9 +154,7 @@ async def test_a_status_that_says_the_same_is_not_sent(host: ScriptedHost, pulls
     assert [body["state"] for _, body in host.sent] == ["success"]
 
 
-async def test_of_two_that_were_opened_in_one_instant_the_first_is_kept(
-    host: ScriptedHost, pulls: PullRequests
-) -> None:
+async def test_first_of_two_opened_in_one_instant_is_kept(host: ScriptedHost, pulls: PullRequests) -> None:
     path = "/repos/acme/config/pulls"
     fork = {**PULL, "number": 5, "head": {**BRANCH, "repo_id": 2}}
     other = {**PULL, "number": 6, "head": {**BRANCH, "label": "kardinal/app-2/prod"}}

@@ -197,7 +197,7 @@ async def test_an_opening_that_died_before_its_record_was_written_is_completed_b
     assert len(await pulls.list()) == 1
 
 
-async def test_of_a_merge_and_a_close_at_once_one_wins_and_the_base_agrees(
+async def test_merge_and_close_at_once_have_one_winner_and_the_base_agrees(
     pulls: PullRequests, repository: Repository, bare: Git
 ) -> None:
     number = (await pulls.open(await propose(repository))).number

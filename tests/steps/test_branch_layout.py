@@ -169,7 +169,7 @@ def test_every_edit_sets_the_images_of_others_and_is_judged_by_its_own(
         )
 
 
-def test_charts_of_the_record_are_set_again_and_hold_nothing_where_they_are_not_asked_for_any_more() -> None:
+def test_charts_of_the_record_are_set_again_and_hold_nothing_once_not_asked_for() -> None:
     chart = {"repository": "https://charts.example.com", "name": "web", "version": "2.0.0"}
     before = {STATE_PATH: json.dumps({"charts": [chart, chart | {"name": "gone"}]})}
     text = "apiVersion: v2\ndependencies:\n- {name: web, repository: https://charts.example.com, version: 1.0.0}\n"

@@ -104,7 +104,7 @@ def test_a_pull_request_without_a_wait_for_its_merge_is_refused() -> None:
     ]
 
 
-def test_where_a_review_is_asked_for_only_a_person_merges() -> None:
+def test_person_alone_merges_where_a_review_is_asked_for() -> None:
     found = refusals(steps(*RECORDED), approval="pr-review")
     assert [field for field, _ in found] == ["steps[5].uses"]
     assert "approval asks for one: a person must merge" in found[0][1]

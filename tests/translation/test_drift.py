@@ -75,7 +75,7 @@ def test_fields_that_are_others_are_named_by_environment(today: Pipeline, fields
     assert (found.fields, found.gates, found.of_pipeline) == (fields, {}, bool(fields))
 
 
-def test_where_the_bundle_is_verified_or_passed_nothing_is_compared() -> None:
+def test_environments_that_are_verified_or_passed_are_not_compared() -> None:
     today = pipeline(url="https://git.example.com/acme/mended.git")
     assert set(drift(today, bundle({"dev": "Pending"})).fields) == {"dev", "prod"}
     graph = translate(pipeline(), bundle(), (), features=FEATURES, now=MORNING)

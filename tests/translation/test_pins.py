@@ -45,7 +45,7 @@ def test_a_tag_that_no_registry_was_asked_for_is_refused_where_digests_are_writt
     ],
     ids=["a known digest", "one that is waited for", "its own", "another environment"],
 )
-def test_it_is_not_refused_where_there_is_or_will_be_a_digest(what: Bundle) -> None:
+def test_pin_is_not_refused_where_there_is_or_will_be_a_digest(what: Bundle) -> None:
     assert translated(pipeline("dev", PINS), what)["spec"]["nodes"]
 
 

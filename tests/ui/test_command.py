@@ -149,9 +149,7 @@ async def test_a_page_of_a_named_namespace_shows_that(world: World, team: None) 
         assert await page.rows() == [f"{OTHER}/my-app"]
 
 
-async def test_what_keeps_the_page_from_being_served_is_told_with_the_remedy(
-    world: World, commands: None, tmp_path: Path
-) -> None:
+async def test_reason_why_the_page_is_not_served_has_the_remedy(world: World, commands: None, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         code, told = await attempt(world.server.kubeconfig, "--no-browser", "--port", str(port))

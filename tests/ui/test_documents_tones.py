@@ -52,7 +52,7 @@ def test_a_state_of_an_environment_has_the_kind_of_its_table(name: str, kind: st
     assert recorded_mark(name).kind == kind
 
 
-def test_an_environment_that_a_gate_keeps_waiting_is_tinted_and_one_that_waits_for_another_is_not() -> None:
+def test_environment_is_tinted_where_a_gate_holds_it_and_not_another_environment() -> None:
     held = EnvironmentState(name="prod", state="Waiting", message="held by hours", held_by=["hours"])
     waits = EnvironmentState(name="prod", state="Waiting", message="waits for staging")
     assert environment_mark(held).tone == "held"

@@ -68,7 +68,7 @@ async def test_every_document_is_served(world: World, session: aiohttp.ClientSes
     assert "/api/ui/v1/stream/overview" in described["paths"]
 
 
-async def test_what_does_not_exist_is_said_with_a_remedy(world: World, session: aiohttp.ClientSession) -> None:
+async def test_missing_object_is_answered_with_a_remedy(world: World, session: aiohttp.ClientSession) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[DEV], provider="git"))
     page = await start_page(world)
 

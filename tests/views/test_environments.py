@@ -104,7 +104,7 @@ def test_a_step_that_was_given_up_for_a_newer_bundle_has_not_failed() -> None:
     assert _states(_bundle({"phase": "Promoting"}), given_up)["dev"] == ("Failed", message)
 
 
-def test_an_environment_that_a_newer_bundle_has_taken_over_has_not_failed_while_the_bundle_goes_on_elsewhere() -> None:
+def test_environment_taken_over_by_a_newer_bundle_has_not_failed() -> None:
     message = "superseded by Bundle my-app-2 before anything was written"
     taken = {"state": "Superseded", "displacedBy": "my-app-2", "message": message}
     bundle = _bundle({"phase": "Promoting", "environments": {"dev": {"state": "Verified"}, "staging": taken}})

@@ -46,7 +46,7 @@ def test_a_server_and_a_token_are_enough() -> None:
         ({"certificate-authority-data": "AAAA"}, {}, "not well-formed"),
     ],
 )
-def test_whatever_reaches_beyond_it_is_refused_by_name(
+def test_embedded_kubeconfig_that_reaches_beyond_itself_is_refused_by_name(
     cluster: dict[str, Any], user: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words) as refused:

@@ -68,7 +68,7 @@ async def test_the_explicit_file_comes_before_the_variable_and_that_before_the_h
     assert (await load_connection(second)).server == "http://second"
 
 
-async def test_of_entries_with_one_name_and_of_current_contexts_the_first_counts(
+async def test_first_of_entries_with_one_name_and_of_current_contexts_counts(
     write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = config(token="first")

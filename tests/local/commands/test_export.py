@@ -51,16 +51,14 @@ def _bundle(phase: str, **entry: str) -> JsonObject:
         *((_bundle(ended), "Bundles that have ended") for ended in ("Verified", "Failed", "Superseded", "SkipDenied")),
     ],
 )
-def test_what_is_made_again_or_must_not_be_is_left_out(document: JsonObject, why: str) -> None:
+def test_object_that_is_made_again_or_must_not_be_is_left_out(document: JsonObject, why: str) -> None:
     found = exclusion(document)
     assert found.startswith(why) if why else not found
 
 
 @pytest.mark.local_only("two planes of its own")
 @pytest.mark.timeout(240)
-async def test_what_was_exported_promotes_nothing_again(
-    shell: Shell, repository: GitRepository, tmp_path: Path
-) -> None:
+async def test_exported_objects_promote_nothing_again(shell: Shell, repository: GitRepository, tmp_path: Path) -> None:
     old = Local(shell, tmp_path / "old", "--simulate")
     await old.up()
     async with old.client() as client:

@@ -88,9 +88,7 @@ async def test_the_plane_alone_serves_no_kind_of_kardinal_and_takes_its_options(
 
 
 @pytest.mark.parametrize("kubectl", list(kubectl_versions())[-1:] or ["none found"], indirect=True)
-async def test_what_was_exported_is_what_kubectl_applies_to_a_fresh_plane(
-    tmp_path: Path, kubectl: Callable[[Path], Kubectl]
-) -> None:
+async def test_kubectl_applies_an_export_to_a_fresh_plane(tmp_path: Path, kubectl: Callable[[Path], Kubectl]) -> None:
     texts = {f"key-{number}": text for number, text in enumerate(CONFUSABLE)}
     async with _up(tmp_path / "old") as kubeconfig, session_for(kubeconfig) as session:
         http = Http(session)
@@ -150,7 +148,7 @@ async def test_the_record_of_a_bundle_is_exported_as_comments_whatever_is_in_it(
     assert record["status"] == {"phase": "Verified", "environments": {"prod": entry}}
 
 
-async def test_what_few_planes_need_is_imported_when_it_is_needed(tmp_path: Path) -> None:
+async def test_modules_that_few_planes_need_are_imported_when_needed(tmp_path: Path) -> None:
     program = """
         import asyncio, pathlib, sys
         import kardinal_local.commands.local

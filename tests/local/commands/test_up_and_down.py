@@ -27,7 +27,7 @@ def _mode(path: Path) -> int:
 
 @pytest.mark.local_only("the directory and the process of a plane")
 @pytest.mark.timeout(180)
-async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
+async def test_plane_is_private_alone_on_its_directory_and_keeps_its_data(
     shell: Shell, repository: GitRepository, tmp_path: Path
 ) -> None:
     own = shell.home / ".kube" / "config"
@@ -121,7 +121,7 @@ async def test_hosts_are_asked_as_often_as_it_is_told_to(
         await local.kill()
 
 
-async def test_how_often_hosts_are_asked_needs_the_controllers(shell: Shell, tmp_path: Path) -> None:
+async def test_interval_of_hosts_needs_the_controllers(shell: Shell, tmp_path: Path) -> None:
     command = ("kardinal", "local", "up", "--dir", tmp_path / "local", "--scm-poll-interval")
     assert "--scm-poll-interval needs the controllers" in await shell.run(*command, "1s", "--only", "plane", code=2)
     assert "is not a duration" in await shell.run(*command, "soon", code=2)

@@ -26,7 +26,7 @@ async def test_every_directory_that_is_reached_counts(files: Files, path: str) -
 
 
 @pytest.mark.parametrize("path", ["README.md", "env/prod/kustomization.yaml", "shared/config.yaml"])
-async def test_what_is_not_reached_does_not(files: Files, path: str) -> None:
+async def test_file_that_is_not_reached_does_not_count(files: Files, path: str) -> None:
     assert not await _changes(files, {path: "# changed\n"})
 
 
@@ -88,7 +88,7 @@ async def test_the_whole_repository_may_be_one_directory(files: Files) -> None:
         "resources: [\n",
     ],
 )
-async def test_what_the_repository_cannot_tell_is_not_known(files: Files, overlay: str) -> None:
+async def test_inputs_outside_the_repository_are_not_known(files: Files, overlay: str) -> None:
     files.commit({"env/dev/kustomization.yaml": overlay})
     assert await files.read(lambda tree: find_inputs(tree, "env/dev")) is None
 
@@ -117,7 +117,7 @@ async def test_a_link_on_the_way_is_not_known(files: Files) -> None:
         "images: [{name: ghcr.io/acme/app, newName: mirror/app}]\n",
     ],
 )
-async def test_what_only_looks_like_a_place_elsewhere_is_known(files: Files, overlay: str) -> None:
+async def test_text_that_looks_like_a_url_is_no_input(files: Files, overlay: str) -> None:
     files.commit({"env/dev/kustomization.yaml": f"resources: [../../base]\n{overlay}"})
     assert set(await files.read(lambda tree: find_inputs(tree, "env/dev")) or ()) == {"env/dev", "base"}
 

@@ -80,7 +80,7 @@ async def test_an_image_entry_changes_name_tag_or_digest(rendered: Render, entry
     assert _images(await rendered(b"resources: [../../base]\nimages: [" + entry + b"]\n"))[1] == image
 
 
-async def test_what_it_does_not_know_is_named(rendered: Render) -> None:
+async def test_unknown_field_is_named(rendered: Render) -> None:
     result = await rendered(b"resources: [../../base]\npatches: [{path: p.yaml}]\nnamePrefix: x-\n")
     assert result.unknown == ["env/dev/kustomization.yaml: patches", "env/dev/kustomization.yaml: namePrefix"]
 

@@ -95,7 +95,7 @@ async def test_a_secret_goes_to_no_host_that_it_does_not_name(
     assert server.requests == []
 
 
-async def test_what_keeps_a_repository_from_being_followed_stands_in_the_status_until_it_is_mended(
+async def test_status_names_why_a_repository_is_not_followed_until_it_is_mended(
     world: World, server: SmartServer, tmp_path: Path, cli: Cli
 ) -> None:
     await start_simulator(world)
@@ -112,7 +112,7 @@ async def test_what_keeps_a_repository_from_being_followed_stands_in_the_status_
     )
 
 
-async def test_that_no_tokens_of_apps_are_minted_is_told(world: World, server: SmartServer, tmp_path: Path) -> None:
+async def test_app_credentials_are_told_as_unsupported(world: World, server: SmartServer, tmp_path: Path) -> None:
     key = secret_value("private-key")
     await world.apply(secret(server, tmp_path / "authority", appId="7", privateKey=key))
     await start_simulator(world)
@@ -122,7 +122,7 @@ async def test_that_no_tokens_of_apps_are_minted_is_told(world: World, server: S
     assert key not in str(await world.get(PIPELINE, "my-app"))
 
 
-async def test_what_a_rendering_leaves_out_stands_in_the_status(world: World, repository: GitRepository) -> None:
+async def test_status_names_fields_and_objects_that_are_not_rendered(world: World, repository: GitRepository) -> None:
     path = f"environments/{DEV}"
     content = repository.read(f"{path}/kustomization.yaml")
     repository.commit(

@@ -57,7 +57,7 @@ async def test_a_commit_is_written_once_as_far_as_it_is_read_and_while_it_is(
     assert os.listdir(tmp_path / "exports") == []
 
 
-async def test_where_it_is_not_known_what_is_read_everything_is_there(
+async def test_every_file_is_exported_where_the_inputs_are_not_known(
     files: Files, tmp_path: Path, runner: GitRunner
 ) -> None:
     renderer = _renderer(tmp_path / "exports", runner, LIST)
@@ -111,7 +111,7 @@ async def test_a_rendering_that_is_cancelled_leaves_nothing(files: Files, tmp_pa
     assert os.listdir(tmp_path / "exports") == []
 
 
-async def test_what_a_process_left_that_was_killed_is_removed_by_the_next(tmp_path: Path, runner: GitRunner) -> None:
+async def test_export_of_a_killed_process_is_removed_by_the_next(tmp_path: Path, runner: GitRunner) -> None:
     left = tmp_path / "exports" / "1" / "files"
     left.mkdir(parents=True)
     (left / "kustomization.yaml").touch()
@@ -131,7 +131,7 @@ async def test_a_commit_that_is_too_large_is_refused(
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
-async def test_what_is_read_is_enough_for_kubectl(files: Files, tmp_path: Path, runner: GitRunner) -> None:
+async def test_known_inputs_are_enough_for_kubectl(files: Files, tmp_path: Path, runner: GitRunner) -> None:
     files.commit(
         {
             "env/prod/kustomization.yaml": "namespace: prod\nresources: [../../base, sub]\ncomponents: [../../labels]\n"

@@ -53,7 +53,7 @@ CONFLICT = 23
 @pytest.mark.local_only("only the local plane injects faults")
 @pytest.mark.usefixtures("fault_seed")
 @pytest.mark.parametrize("fault_seed", [CONFLICT])
-async def test_what_could_not_be_applied_for_a_moment_is_applied_then(world: World, repository: GitRepository) -> None:
+async def test_object_with_a_conflict_is_applied_again(world: World, repository: GitRepository) -> None:
     await start_simulator(world)
     await world.apply(pipeline(repository, environments=[DEV]))
     await world.wait_for(DEPLOYMENT, "my-app", _is_available, namespace=DEV)
@@ -218,7 +218,7 @@ async def test_environments_that_would_overwrite_each_other_keep_to_their_own_na
     assert all("as well" in event["note"] and "series" not in event for event in events)
 
 
-async def test_what_the_small_reader_does_not_know_is_an_event(world: World, repository: GitRepository) -> None:
+async def test_field_that_the_small_reader_does_not_know_is_an_event(world: World, repository: GitRepository) -> None:
     path = f"environments/{DEV}/kustomization.yaml"
     repository.commit({path: f"{repository.read(path)}commonLabels: {{team: shop}}\n"})
     await start_simulator(world)
