@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -322,9 +323,25 @@ def test_a_gate_shows_what_it_saw_and_what_must_become_true() -> None:
     assert document.verdict.text == "FAIL: schedule.hour = 20"
     assert document.verdict.detail == document.message == "Ask #sre"
     assert document.owner == f"who may change PolicyGate {POLICIES}/hours"
+    assert document.right_command == f"kubectl auth can-i patch policygates.kardinal.io/hours --namespace {POLICIES}"
     stored = document.model_dump(mode="json")
     assert stored["verdict"]["until"] == at(23)
     assert stored["nextLook"] == at(11, 5)
+
+
+def test_a_row_counts_what_was_verified_in_a_day_by_quarters_of_an_hour() -> None:
+    def record(moment: str) -> dict[str, str]:
+        return {"state": "Verified", "verifiedAt": moment}
+
+    newest = {"test": record(at(11, 44)), "staging": record(at(11, 59)), "prod": {"state": "Promoting"}}
+    old = {"test": record("2020-01-01T00:00:00Z"), "prod": record(at(11, 45))}
+    found = shown(
+        bundle("app-2", {"phase": "Promoting", "environments": newest}),
+        others=[bundle("app-1", {"phase": "Superseded", "environments": old})],
+    )
+    day = f"{NOON:%Y-%m-%dT}"
+    assert pipeline_row(found, now=NOON).verified == {f"{day}11:30Z": 1, f"{day}11:45Z": 2}
+    assert pipeline_row(found, now=NOON + timedelta(hours=24, minutes=50)).verified == {f"{day}11:45Z": 1}
 
 
 def test_a_gate_shows_the_expression_of_today() -> None:

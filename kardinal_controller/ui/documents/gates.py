@@ -11,6 +11,7 @@ from kardinal import cel
 from kardinal.objects import JsonObject
 from kardinal.objects.errors import KardinalError
 from kardinal.promotion.api import PolicyGate
+from kardinal.promotion.kinds import POLICY_GATE
 from kardinal.promotion.policy.comparisons import requirements
 from kardinal.promotion.policy.freshness import recheck_interval
 from kardinal.promotion.views.gates import GateLine
@@ -25,6 +26,7 @@ from kardinal_controller.ui.model import GateAnswer, GateDocument, GateValue
 __all__ = ["NoGate", "gate_document"]
 
 
+_TEMPLATES = f"{POLICY_GATE.plural}.{POLICY_GATE.group}"
 _MUST: Final = {"==": "", "!=": "other than", "<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 
@@ -67,6 +69,9 @@ def gate_document(
         history=list(_history(instance)),
         next_look=_next_look(instance, template) if instance is not None else None,
         owner=line.owner,
+        right_command=shlex.join(
+            ["kubectl", "auth", "can-i", "patch", f"{_TEMPLATES}/{line.name}", "--namespace", line.namespace]
+        ),
         commands=[
             f"kardinal explain {facts.pipeline} --env {environment}",
             shlex.join(["kubectl", "get", "policygate", line.name, "--namespace", line.namespace, "--output", "yaml"]),

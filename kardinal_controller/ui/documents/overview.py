@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from kardinal.promotion.api import Bundle
 from kardinal.promotion.api.bundle import Provenance
@@ -19,6 +20,9 @@ __all__ = ["branch_of", "notices", "pause_message", "pipeline_row"]
 
 _PEOPLE = 32
 """The most people of one row."""
+_DAY = timedelta(hours=25)
+"""The longest day: that on which daylight saving time ends."""
+_QUARTER = 15
 
 
 def pipeline_row(objects: PipelineObjects, *, now: datetime) -> PipelineRow:
@@ -44,6 +48,7 @@ def pipeline_row(objects: PipelineObjects, *, now: datetime) -> PipelineRow:
         people=people_of(involved.values())[:_PEOPLE],
         commit=_commit(shown),
         environments=environment_cards(facts),
+        verified=_verified(objects.bundles, now=now),
         changed_at=_changed_at(facts),
     )
 
@@ -78,6 +83,14 @@ def _unserved(shard: str, since: list[datetime]) -> PageNotice:
         command=f"kardinal-agent --shard={shard}" if shard else None,
         since=min(since),
     )
+
+
+def _verified(bundles: Iterable[Bundle], *, now: datetime) -> dict[str, int]:
+    """Return how many environments were Verified in the last day, by the beginning of the quarter of an hour."""
+    records = (record for bundle in bundles for record in bundle.status.environments.values())
+    moments = [record.verified_at.astimezone(UTC) for record in records if record.verified_at is not None]
+    recent = sorted(moment for moment in moments if now - _DAY < moment <= now)
+    return dict(Counter(f"{each:%Y-%m-%dT%H}:{each.minute // _QUARTER * _QUARTER:02d}Z" for each in recent))
 
 
 def _commit(bundle: Bundle | None) -> str:

@@ -68,4 +68,6 @@ class GateDocument(View):
     """Its last answers, newest first, at most 20."""
     next_look: datetime | None = None
     owner: str
+    right_command: str
+    """The command by which a person finds out whether they may open it: names are in no cache, and RBAC answers."""
     commands: list[str]

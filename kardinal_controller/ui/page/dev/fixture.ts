@@ -74,6 +74,7 @@ function row(
     commit: "3fa9c12",
     bundle: `${name}-7`,
     environments: Object.fromEntries(chained.map((each) => [each.name, each])),
+    verified: { [new Date().toISOString().replace(/:\d\d\.\d+Z/, "Z")]: 1 },
     changedAt: ago(HOUR),
     ...extra,
   };
@@ -342,7 +343,8 @@ const GATE: GateDocument = {
     reason: number % 2 ? "schedule.isWeekend is true" : "",
   })),
   nextLook: new Date(Date.now() + 42_000).toISOString(),
-  owner: "Holders of skip in platform: @sre-oncall",
+  owner: "who may change PolicyGate platform/business-hours",
+  rightCommand: "kubectl auth can-i patch policygates.kardinal.io/business-hours --namespace platform",
   commands: ["kardinal explain search --env prod"],
 };
 

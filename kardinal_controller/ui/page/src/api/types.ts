@@ -196,6 +196,7 @@ export interface GateDocument {
   readonly history: ReadonlyArray<GateAnswer>;
   readonly nextLook?: string;
   readonly owner: string;
+  readonly rightCommand: string;
   readonly commands: ReadonlyArray<string>;
 }
 
@@ -337,6 +338,7 @@ export interface PipelineRow {
   readonly people: ReadonlyArray<string>;
   readonly commit: string;
   readonly environments: Readonly<Record<string, EnvironmentCard>>;
+  readonly verified: Readonly<Record<string, number>>;
   readonly changedAt?: string;
 }
 

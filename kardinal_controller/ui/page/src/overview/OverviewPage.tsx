@@ -4,13 +4,14 @@ import { useDeferredValue, useMemo } from "react";
 
 import { useReported } from "../api/connection";
 import type { Overview } from "../api/types";
-import { useStream } from "../api/use";
+import { useStream, useTimeWords } from "../api/use";
 import { AbsentPage, Empty, Notices } from "../parts/Says";
 import { useFilters } from "../shell/search";
 import { NEED_WORDS } from "../words/states";
+import { midnight } from "../words/time";
 import { Matrix } from "./Matrix";
 import { PipelineRows } from "./PipelineRows";
-import { counted, ordered, searched } from "./rows";
+import { counted, ordered, promotionsSince, searched } from "./rows";
 import { Tiles } from "./Tiles";
 
 /** All Pipelines: which version is where, and who has to do something. */
@@ -28,13 +29,22 @@ export function OverviewPage() {
     () => ordered(filters.need ? found.filter((row) => row.need === filters.need) : found),
     [found, filters.need],
   );
+  const today = Number(useTimeWords((now) => String(midnight(now))));
+  const promotions = useMemo(() => promotionsSince(found, today), [found, today]);
   const matrix = filters.view === "matrix";
   if (!state.document) return <AbsentPage title="Pipelines" error={state.error} />;
   const all = Object.keys(state.document.rows).length;
   return (
     <main className={`main ${state.live ? "" : "stale"}`}>
       <h1 className="unseen">Pipelines</h1>
-      {all > 0 && <Tiles counts={counted(found)} chosen={filters.need} choose={(need) => setFilter("need", need)} />}
+      {all > 0 && (
+        <Tiles
+          counts={counted(found)}
+          promotions={promotions}
+          chosen={filters.need}
+          choose={(need) => setFilter("need", need)}
+        />
+      )}
       <Notices notices={state.document.notices} />
       {all === 0 && <Empty text="There is no Pipeline yet that you may list." command="kardinal init" />}
       {all > 0 && shown.length === 0 && (

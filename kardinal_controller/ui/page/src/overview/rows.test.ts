@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { EnvironmentCard, Need, PipelineRow } from "../api/types";
-import { counted, environmentNames, matrixRows, ordered, searched } from "./rows";
+import { counted, environmentNames, matrixRows, ordered, promotionsSince, searched } from "./rows";
 
 function card(name: string, order: number, version: string, incoming?: string): EnvironmentCard {
   const state = { kind: "PromotionStep", name: "Verified", tone: "ok" as const, meaning: "" };
@@ -19,6 +19,7 @@ function row(name: string, need: Need, cards: EnvironmentCard[] = []): PipelineR
     people: ["@Ann"],
     commit: "3fa9c12",
     environments: Object.fromEntries(cards.map((each) => [each.name, each])),
+    verified: {},
   };
 }
 
@@ -26,6 +27,15 @@ test("those that need someone come first, then by name", () => {
   const rows = [row("b", "rest"), row("c", "person"), row("a", "rest"), row("d", "failed"), row("e", "held")];
   expect(ordered(rows).map((each) => each.name)).toEqual(["c", "d", "e", "a", "b"]);
   expect(counted(rows)).toEqual({ person: 1, failed: 1, held: 1, moving: 0, rest: 2 });
+});
+
+test("promotions of today are those since midnight, whatever the row was computed with", () => {
+  const rows = [
+    { ...row("a", "rest"), verified: { "2026-11-27T22:45Z": 4, "2026-11-27T23:00Z": 1, "2026-11-28T14:15Z": 2 } },
+    { ...row("b", "rest"), verified: { "2026-11-28T00:00Z": 1 } },
+  ];
+  expect(promotionsSince(rows, Date.parse("2026-11-28T00:00+01:00"))).toBe(4);
+  expect(promotionsSince(rows, Date.parse("2026-11-29T00:00+01:00"))).toBe(0);
 });
 
 test("the search finds names, versions, commits and people, and every word has to be found", () => {

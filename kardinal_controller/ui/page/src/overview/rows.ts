@@ -54,6 +54,17 @@ export function counted(rows: readonly PipelineRow[]): Record<Need, number> {
   return counts;
 }
 
+/** Return how many environments of the rows were Verified since a moment, which is a full quarter of an hour. */
+export function promotionsSince(rows: readonly PipelineRow[], moment: number): number {
+  let count = 0;
+  for (const row of rows) {
+    for (const [quarter, verified] of Object.entries(row.verified)) {
+      if (Date.parse(quarter) >= moment) count += verified;
+    }
+  }
+  return count;
+}
+
 export interface MatrixRow {
   readonly row: PipelineRow;
   readonly version: string;

@@ -62,12 +62,14 @@ export function GateDrawer({ gate: document }: { gate: GateDocument }) {
         </p>
       )}
       {document.history.length > 0 && <History answers={document.history} />}
-      {document.owner && (
-        <section>
-          <h3>Who may open it</h3>
-          <p className="break">{document.owner}</p>
-        </section>
-      )}
+      <section className="stack tight">
+        <h3>Who may open it</h3>
+        <p className="break">
+          Everyone {document.owner}, for example by ClusterRole <code>kardinal-policy-admin</code> in namespace{" "}
+          {gate.namespace}. Whether you may:
+        </p>
+        <Command text={document.rightCommand} />
+      </section>
       <section className="stack tight">
         <h3>In a terminal</h3>
         {document.commands.map((command) => (

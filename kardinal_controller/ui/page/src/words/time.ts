@@ -35,6 +35,11 @@ export function exactly(milliseconds: number): string {
   return parts.join(" ");
 }
 
+/** Return the moment at which the day of another one began where the viewer is. */
+export function midnight(moment: number): number {
+  return new Date(moment).setHours(0, 0, 0, 0);
+}
+
 /** Return the clock time of a moment, with the weekday or date if it is not today: `14:05`, `Mon 09:00 CET`. */
 export function clock(at: number, now: number): string {
   const date = new Date(at);
