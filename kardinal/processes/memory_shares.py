@@ -118,8 +118,9 @@ def _resident(groups: dict[int, int]) -> dict[int, int]:
     if sys.platform != "linux" or not groups:
         return held
     for name in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError, ValueError, IndexError):
-            group = int(Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()[2])
+        with suppress(OSError, ValueError):
+            # Asked of the kernel, because a file is opened for every process of the machine otherwise.
+            group = os.getpgid(int(name))
             if group in held:
                 held[group] += _own(Path(f"/proc/{name}/status").read_text())
     return held
