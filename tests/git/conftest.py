@@ -148,7 +148,6 @@ def repository(repositories: Repositories, bare: Git) -> Repository:
 @pytest.fixture
 def server(bare: Git, certificate: Path) -> Iterator[SmartServer]:
     """Serve the directory of `bare` over HTTPS."""
-    bare("config", "http.receivepack", "true")
     with serving(bare.directory.parent, certificate) as server:
         yield server
 

@@ -148,23 +148,38 @@ class Exchange(http.server.BaseHTTPRequestHandler):
 def git_answer(environment: Mapping[str, str], body: bytes) -> bytes:
     """Return Git's answer to a CGI request.
 
-    A fetch in the second version of the protocol, the most frequent request by far, is answered by `git upload-pack`
-    itself: `git http-backend` would start it by way of two more programs.
+    Fetches and pushes are answered by the programs that `git http-backend` would start by way of two more.
     """
-    return _fetched(environment, body) or _output(["git", "http-backend"], environment, body)
-
-
-def _fetched(environment: Mapping[str, str], body: bytes) -> bytes:
     directory, _, request = environment["PATH_INFO"].partition(".git/")
-    service = environment["QUERY_STRING"] == "service=git-upload-pack" and request == "info/refs"
-    plain = not environment["HTTP_CONTENT_ENCODING"]
-    if environment["GIT_PROTOCOL"] != "version=2" or not (service or (request == "git-upload-pack" and plain)):
-        return b""
-    repository = f"{environment['GIT_PROJECT_ROOT']}{directory}.git"
-    option = "--http-backend-info-refs" if service else "--stateless-rpc"
-    answer = _output(["git", "upload-pack", "--strict", option, repository], environment, body)
-    kind = "advertisement" if service else "result"
-    return answer and f"Content-Type: application/x-git-upload-pack-{kind}\r\n\r\n".encode() + answer
+    begins = request == "info/refs"
+    service = environment["QUERY_STRING"].removeprefix("service=") if begins else request
+    repository = Path(f"{environment['GIT_PROJECT_ROOT']}{directory}.git")
+    config = repository / "config"
+    settings = config.read_bytes() if config.is_file() else b""
+    usual = environment["GIT_PROTOCOL"] == _PROTOCOLS.get(service) and not environment["HTTP_CONTENT_ENCODING"]
+    if not (usual and settings) or (service == _PUSH and b"receivepack = false" in settings):
+        return _output(["git", "http-backend"], environment, body)
+    option = "--http-backend-info-refs" if begins else "--stateless-rpc"
+    command = ["git", service.removeprefix("git-"), option, str(repository)]
+    if not begins:
+        return _headed(f"{service}-result", _output(command, environment, body))
+    if service == _PUSH:
+        return _headed(f"{service}-advertisement", _PUSH_BEGINS + _output(command, environment, body))
+    if settings not in _capabilities:
+        _capabilities[settings] = _output(command, environment, body)
+    return _headed(f"{service}-advertisement", _capabilities[settings])
+
+
+_PUSH = "git-receive-pack"
+_PUSH_BEGINS = b"001f# service=git-receive-pack\n0000"
+_PROTOCOLS = {"git-upload-pack": "version=2", _PUSH: ""}
+"""The version of the protocol in which Git itself fetches and pushes."""
+_capabilities: dict[bytes, bytes] = {}
+"""What Git answers at the beginning of a fetch, by the configuration of the repository: it depends on nothing else."""
+
+
+def _headed(kind: str, answer: bytes) -> bytes:
+    return f"Content-Type: application/x-{kind}\r\n\r\n".encode() + answer
 
 
 def _output(command: Sequence[str], environment: Mapping[str, str], body: bytes) -> bytes:

@@ -83,6 +83,8 @@ def serving_ssh(directory: Path, authorized: str, *, addresses: Sequence[str] = 
         "StrictModes no",
         "UsePAM no",
         "PermitRootLogin prohibit-password",
+        # Without the user's own settings: a .bashrc is read for every command, and some take longer than a transfer.
+        f"SetEnv HOME={directory}",
         "PasswordAuthentication no",
         "KbdInteractiveAuthentication no",
     ]
