@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 __all__ = ["INPUTS", "JSON", "fuzzed", "texts"]
 
-INPUTS = int(os.environ.get("FUZZ_INPUTS", "100"))
+INPUTS = int(os.environ.get("FUZZ_INPUTS", "40"))
 """Inputs of one test. `.ci/run` asks for 500, and `make soak`, which `.ci/long` runs, for 100,000."""
 
 fuzzed = settings(max_examples=INPUTS, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
