@@ -152,7 +152,7 @@ async def waits_for_a_check(world: World, site: Site) -> str:
     await deploy(world)
     await create(world, hosted_step(site, approval="auto", pr=True))
     await reached(world, "WaitingForMerge")
-    await world.live(timedelta(minutes=10))
+    await world.live(timedelta(minutes=1))
     return program.api.url
 
 

@@ -12,8 +12,8 @@ from tests.support.names import DEV
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
-PROMOTIONS = 20
-OTHERS = 10
+PROMOTIONS = 12
+OTHERS = 6
 ATTEMPTS = 50
 
 

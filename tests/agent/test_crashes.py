@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kardinal.kube import Client, ConnectionFailed
+from kardinal.objects import JsonObject
 from kardinal.promotion.kinds import PROMOTION_STEP
 from kardinal.scm import PullRequests
 from kardinal_agent.options import AgentOptions
@@ -83,15 +84,23 @@ async def until_crashed(world: World, crash: Crash) -> None:
     await crash.over
 
 
-@pytest.mark.parametrize("written", [False, True], ids=["unwritten", "written"])
-@pytest.mark.parametrize("writes", range(3))
-async def test_a_push_is_made_once(world: World, repository: GitRepository, writes: int, written: bool) -> None:
-    crash = Crash(writes, written=written)
-    await start_crashing(world, crash)
+async def die_twice(world: World, repository: GitRepository, step: JsonObject, *, writes: int) -> None:
+    """Have an agent die before the server has its write, and the next agent after the server has that write.
+
+    Others commit after each of the two.
+    """
     await deploy(world)
-    await create(world, promotion_step(repository))
-    await until_crashed(world, crash)
-    repository.commit({"README": "another commit"})
+    await create(world, step)
+    for left, written in ((writes, False), (0, True)):
+        crash = Crash(left, written=written)
+        await start_crashing(world, crash)
+        await until_crashed(world, crash)
+        repository.commit({"README": f"another commit, {written}"})
+
+
+@pytest.mark.parametrize("writes", range(3))
+async def test_a_push_is_made_once(world: World, repository: GitRepository, writes: int) -> None:
+    await die_twice(world, repository, promotion_step(repository), writes=writes)
 
     await start_agent(world)
     status = await reached(world, "Verified")
@@ -99,17 +108,11 @@ async def test_a_push_is_made_once(world: World, repository: GitRepository, writ
     assert status["commit"] == commit.sha
 
 
-@pytest.mark.parametrize("written", [False, True], ids=["unwritten", "written"])
 @pytest.mark.parametrize("writes", range(7))
 async def test_a_pull_request_is_opened_and_merged_once(
-    world: World, repository: GitRepository, reviewer: PullRequests, writes: int, written: bool
+    world: World, repository: GitRepository, reviewer: PullRequests, writes: int
 ) -> None:
-    crash = Crash(writes, written=written)
-    await start_crashing(world, crash)
-    await deploy(world)
-    await create(world, promotion_step(repository, pr=True))
-    await until_crashed(world, crash)
-    repository.commit({"README": "another commit"})
+    await die_twice(world, repository, promotion_step(repository, pr=True), writes=writes)
 
     await start_agent(world)
     status = await reached(world, "Verified")

@@ -38,6 +38,7 @@ BRANCH = branch_name(TEAM, BUNDLE_NAME, DEV)
 COMMENT = f"The promotion of Bundle {BUNDLE_NAME} to {DEV} was deleted."
 _REAL_SECONDS = 30.0
 """Until something has happened that the clock of a test has no part in."""
+_MOMENT = 0.02
 
 Delete = Callable[[World], Awaitable[None]]
 
@@ -233,7 +234,8 @@ async def test_without_a_secret_that_does_not_come_back_nothing_is_waited_for(wo
     await delete_namespace(world)
     async with asyncio.timeout(_REAL_SECONDS):
         while await world.objects(SECRET, TEAM):
-            pass  # Nothing comes to rest: the namespace waits for the agent that is stopped.
+            # Nothing comes to rest: the namespace waits for the agent that is stopped.
+            await asyncio.sleep(_MOMENT)
     site.forget()
     await start_agent(world)
     await world.until(lambda: is_gone(world), within=timedelta(minutes=1))

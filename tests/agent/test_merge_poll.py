@@ -34,11 +34,11 @@ async def test_a_merge_is_found_within_five_minutes_by_one_list_for_all(world: W
     await waiting(world, site, DEV, STAGING)
     await world.live(FIVE_MINUTES)
 
-    # While nothing changes, an hour costs a dozen requests.
+    # While nothing changes, a quarter of an hour costs three requests.
     site.forget()
-    await world.live(timedelta(hours=1))
+    await world.live(timedelta(minutes=15))
     assert site.lines() == site.asked("list")
-    assert len(site.lines()) <= 12
+    assert len(site.lines()) <= 3
 
     site.forget()
     first, second = sorted(site.proposals(), key=lambda number: not site.proposals()[number].head.endswith(DEV))
@@ -56,7 +56,7 @@ async def test_a_merge_is_found_within_five_minutes_by_one_list_for_all(world: W
     await reached(world, "Verified", STAGING, within=timedelta(0))
     await world.live(FIVE_MINUTES)
     site.forget()
-    await world.live(timedelta(minutes=30))
+    await world.live(timedelta(minutes=10))
     assert site.lines() == []
 
 

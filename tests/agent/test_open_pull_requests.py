@@ -166,12 +166,12 @@ async def test_text_and_statuses_follow_a_gate_and_nothing_is_pushed_while_it_is
     assert len(site.asked("status")) == written
     assert repository.head(BRANCH) == head
 
-    for percent in range(6, 12):
+    for percent in range(6, 9):
         await close_gate(world, GATE, reason=f"error rate {percent}%")
         await world.live(timedelta(seconds=5))
     assert len(site.asked("text")) == 1
     await world.live(timedelta(seconds=61))
-    assert "error rate 11%" in site.proposals()[1].body
+    assert "error rate 8%" in site.proposals()[1].body
     assert len(site.asked("text")) == 2
 
     await open_gate(world, GATE)
