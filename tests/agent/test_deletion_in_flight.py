@@ -29,8 +29,7 @@ NAME = f"{BUNDLE_NAME}-{DEV}"
 SOON = timedelta(minutes=1)
 _SECONDS = 20.0
 _MOMENT = 0.02
-"""Seconds of real time between two questions while a push is held: nothing comes to rest, and others need the processor.
-"""
+"""Seconds of real time between two questions while a push is held, because nothing comes to rest."""
 
 OBJECTS: dict[str, tuple[ResourceType, str]] = {
     "step": (PROMOTION_STEP, NAME),

@@ -175,7 +175,7 @@ _PUSH_BEGINS = b"001f# service=git-receive-pack\n0000"
 _PROTOCOLS = {"git-upload-pack": "version=2", _PUSH: ""}
 """The version of the protocol in which Git itself fetches and pushes."""
 _capabilities: dict[bytes, bytes] = {}
-"""What Git answers at the beginning of a fetch, by the configuration of the repository: it depends on nothing else."""
+"""The answers of Git at the beginning of a fetch, which depend on the configuration of the repository alone."""
 
 
 def _headed(kind: str, answer: bytes) -> bytes:
