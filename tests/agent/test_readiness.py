@@ -129,7 +129,7 @@ async def test_a_remote_repository_is_not_ready_where_there_is_no_git(
         patch.setenv("PATH", str(tmp_path))
         await world.apply(secret(server), pipeline(repository, environments=[DEV], git=git))
         message = await judged(world, "False", reason="ProgramMissing")
-        assert "git.url: this machine has no git program" in message
+        assert "git.url: this machine has no git" in message
         assert "Install git where this program runs" in message
     assert await judged(world, "True")
 

@@ -103,7 +103,7 @@ async def test_a_missing_program_ends_the_promotion_and_is_named(
     monkeypatch.setenv("PATH", str(tmp_path))
     await create(world, with_steps(repository, SET, {"uses": "kustomize-build"}))
     status = await reached(world, "Failed")
-    assert "there is no kustomize. Install kustomize or kubectl on the agent" in status["message"]
+    assert "there is no kustomize. " in status["message"]
     monkeypatch.undo()
     assert repository.promotions(DEV) == []
 

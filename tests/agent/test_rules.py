@@ -118,7 +118,7 @@ def test_a_plan_is_made_once_for_each_pair_of_specs() -> None:
         ({"update": {"strategy": "oci"}}, "update.strategy: 'oci' is not available"),
         ({"delivery": {"delegate": "flagger"}}, "health.flagger: is missing"),
         ({"git": {"provider": "git"}, **REVIEWED}, "approval: "),
-        ({"steps": [{"uses": "git-clon"}]}, "steps[0].uses: unknown step 'git-clon'"),
+        ({"steps": [{"uses": "git-clon"}]}, "steps[0].uses: unknown step"),
     ],
 )
 def test_unsupported_spec_is_refused(spec: dict[str, Any], words: str) -> None:

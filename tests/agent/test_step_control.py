@@ -82,7 +82,7 @@ async def test_a_condition_without_a_value_ends_the_promotion(world: World, repo
         await create(world, promotion_step(repository, steps=[tests, notify, _PROOF]))
         status = await reached(world, "Failed")
     assert status["conditions"][0]["reason"] == "ExpressionError"
-    assert status["message"].startswith("notify: if: outputs.tests.ok is not set. A step that was skipped")
+    assert status["message"].startswith("notify: if: outputs.tests.ok is not set. ")
     assert len(endpoint.heard) == 1
 
 
@@ -186,7 +186,7 @@ async def test_the_attempts_of_a_built_in_step_are_counted(world: World, tmp_pat
     await create(world, made)
     status = await reached(world, "Failed")
     assert status["message"].endswith("(attempt 3 of 3)")
-    assert status["message"].startswith("git-clone: git.url: there is no repository")
+    assert status["message"].startswith("git-clone: git.url: ")
 
 
 @pytest.mark.virtual_time("time limits and back-off")

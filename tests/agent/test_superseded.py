@@ -76,7 +76,7 @@ async def test_change_that_did_not_land_is_dropped(world: World, repository: Git
     await supersede(world)
     await start_agent(world)
     status = await reached(world, "Failed")
-    assert status["message"] == "superseded by a newer Bundle of my-app"
+    assert status["conditions"][0]["reason"] == "Superseded"
     assert repository.promotions(DEV) == []
 
 

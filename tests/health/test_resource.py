@@ -161,7 +161,7 @@ def test_jobs_of_the_version_before_and_of_cron_jobs_are_not_asked() -> None:
 def test_a_bundle_without_images_asks_for_what_is_deployed_there() -> None:
     assert judged(rolled_out("web", OLD_WEB), images=()).state == "healthy"
     assert judged(rolled_out("web", OLD_WEB, availableReplicas=1), images=()).state == "progressing"
-    assert "there is no workload in namespace dev" in judged(images=()).message
+    assert "no workload in namespace dev" in judged(images=()).message
 
 
 @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])

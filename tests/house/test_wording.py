@@ -28,8 +28,8 @@ Words = tuple[str, ...]
 
 _ANY = "*"
 """A word that has a value in it, as `{name}:` has in an f-string."""
-_COMMANDS = ("-", "kardinal", "kubectl")
-"""Beginnings of words of a command, which is no wording: a test asserts a remedy by its command."""
+_OPTION = "-"
+"""The beginning of a word of a command, which is no wording: tests assert a remedy by its command."""
 
 
 def shared(product: Mapping[str, str], tests: Mapping[str, str]) -> dict[str, list[str]]:
@@ -76,7 +76,7 @@ def _known(text: str) -> Iterator[Words]:
     """Yield the sentences in a text of the product: words without a command, and inside of them one value at most."""
     for words in _windows(text):
         plain = sum(word.isalpha() for word in words)
-        command = any(word.startswith(_COMMANDS) for word in words)
+        command = any(word.startswith(_OPTION) for word in words)
         if plain >= LENGTH - 1 and _ANY not in (words[0], words[-1]) and not command:
             yield words
 

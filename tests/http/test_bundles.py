@@ -98,7 +98,7 @@ async def test_a_pipeline_that_is_not_there_is_404_only_to_those_who_may_know(ap
         ({"artifacts": {"images": []}}, "artifacts.images", "at least one"),
         ({"artifacts": {"images": [{"reference": "acme/UPPER:1"}]}}, "artifacts.images[0]", "UPPER"),
         ({"artifacts": {"images": [{"reference": "a:1"}, {"reference": "a:2"}]}}, "artifacts.images[1]", "a is there"),
-        ({"artifacts": {"images": [{"reference": "acme/app"}]}}, "artifacts.images[0]", "add a tag or a digest"),
+        ({"artifacts": {"images": [{"reference": "acme/app"}]}}, "artifacts.images[0]", "add a tag"),
         ({"intent": {"target": of_run("prd")}}, "intent.target", f"did you mean '{PROD}'"),
         ({"intent": {"skip": [of_run("dve")]}}, "intent.skip[0]", f"did you mean '{DEV}'"),
         ({"intent": {"requests": [{"id": "a", "action": "promote"}]}}, "intent.requests", "1 entries, and may have 0"),

@@ -141,7 +141,7 @@ def test_comparing_a_label_with_something_that_is_not_text_is_explained(
 ) -> None:
     found = answer(expression, labels=labels)
     assert not found.ready
-    assert "is never true: labels are strings" in found.reason
+    assert "is never true: " in found.reason
     assert write in found.reason
 
 

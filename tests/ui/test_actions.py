@@ -113,10 +113,8 @@ async def test_a_rollback_holds_the_environment_until_it_is_resumed(world: World
     assert len(await world.objects(BUNDLE)) == 3
     assert (await world.get(POLICY_GATE, HOLD))["spec"]["message"].startswith("rolled back")
     status, refused = await buttons.press("promote", environment=PROD, bundle="app-2")
-    assert (status, refused["remedy"]) == (
-        409,
-        f"Let Bundles get there again: kardinal resume my-app --env {PROD}",
-    )
+    assert status == 409
+    assert refused["remedy"].endswith(f": kardinal resume my-app --env {PROD}")
     done = (await buttons.press("resume", environment=PROD))[1]
     assert done["lines"] == [f"{PROD} of Pipeline my-app takes Bundles again"]
     assert await world.find(POLICY_GATE, HOLD) is None
