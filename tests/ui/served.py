@@ -18,7 +18,7 @@ from kardinal.objects import ResourceType
 from kardinal.runtime import Manager
 from kardinal.runtime.routes import RouteGroup
 from kardinal_controller.caches import Caches
-from kardinal_controller.ui.access import Refusal, Seat
+from kardinal_controller.ui.access import Access, Refusal, Seat
 from kardinal_controller.ui.model import Viewer
 from kardinal_controller.ui.server import PageServer
 from tests.support.world import World
@@ -76,13 +76,16 @@ class Program:
         await self.manager.stop()
 
 
-async def start_page(world: World, **options: Any) -> Program:
+async def start_page(world: World, *, access: Access | None = None, **options: Any) -> Program:
+    """Start the page of a world, with an access that believes its viewers if none is given."""
+    believing = Believing(world.client)
+
     def build(client: Client) -> Program:
         manager = Manager(client, clock=world.clock, name="page")
-        access = Believing(world.client)
-        page = PageServer(Caches(manager), access, clock=world.clock, **{"address": "127.0.0.1:0", **options})
+        options.setdefault("address", "127.0.0.1:0")
+        page = PageServer(Caches(manager), access or believing, clock=world.clock, **options)
         manager.add(page)
-        return Program(manager, page, access)
+        return Program(manager, page, believing)
 
     return await world.run(build, identity="controller")
 

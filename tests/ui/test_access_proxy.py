@@ -57,9 +57,10 @@ class Authority:
         """Return a file with a certificate for loopback and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        hosts = [x509.IPAddress(ip_address("127.0.0.1")), x509.DNSName("localhost")]
         built = (
             _builder(subject, self.certificate.subject, key)
-            .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+            .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()),
                 critical=False,
