@@ -19,6 +19,9 @@ from kardinal.cel.values import INT_MAX, INT_MIN, NOTHING, UINT_MAX, Optional, U
 
 __all__ = ["COLLECTION_FUNCTIONS", "check_order"]
 
+RANGE_LIMIT: Final = 1_000_000
+"""The most numbers of `lists.range`."""
+
 _NUMBERS: Final = frozenset({int, float, Uint})
 _ORDERED: Final = frozenset({str, bool, bytes, datetime, timedelta})
 
@@ -38,7 +41,7 @@ def _key(value: object) -> Hashable:
         case list():
             return list, tuple(map(_key, value))
         case dict():
-            return dict, frozenset((key, _key(item)) for key, item in value.items())
+            return dict, frozenset((_key(key), _key(item)) for key, item in value.items())
         case float() if value != value:  # noqa: PLR0124 - not a number equals nothing
             return object()
         case int() | float() | str() | bytes() | None:
@@ -132,6 +135,12 @@ def _flatten(items: list[object], depth: int = 1) -> list[object]:
     return flat
 
 
+def _range(size: int) -> list[int]:
+    if not 0 <= size <= RANGE_LIMIT:
+        raise Fault("limit", f"lists.range() makes at most {RANGE_LIMIT} numbers")
+    return list(range(size))
+
+
 def _merge(first: dict[object, object], second: dict[object, object]) -> dict[object, object]:
     return second | first
 
@@ -156,7 +165,7 @@ COLLECTION_FUNCTIONS: dict[str, Function] = {
     "reverse": Function({(list,): lambda items: items[::-1]}),
     "first": Function({(list,): lambda items: Optional(items[0]) if items else NOTHING}),
     "last": Function({(list,): lambda items: Optional(items[-1]) if items else NOTHING}),
-    "lists.range": Function({(int,): lambda size: list(range(size))}),
+    "lists.range": Function({(int,): _range}),
     "sets.contains": Function({(list, list): lambda items, wanted: _keys(wanted) <= _keys(items)}),
     "sets.equivalent": Function({(list, list): lambda left, right: _keys(left) == _keys(right)}),
     "sets.intersects": Function({(list, list): lambda left, right: not _keys(left).isdisjoint(_keys(right))}),

@@ -19,6 +19,7 @@ from kardinal.cel.frames import Evaluate, Frame, not_boolean
 from kardinal.cel.functions import CLOCK_FUNCTIONS
 from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.macros import comprehension
+from kardinal.cel.prices import pay_key
 from kardinal.cel.syntax import (
     Call,
     Comprehension,
@@ -34,7 +35,7 @@ from kardinal.cel.syntax import (
     Select,
     TypeName,
 )
-from kardinal.cel.values import NOTHING, Optional, Type, Uint, type_name
+from kardinal.cel.values import NOTHING, Optional, Type, Uint, has_key, type_name
 from kardinal.cel.weights import FAILURE
 
 __all__ = ["Evaluate", "Frame", "build"]
@@ -153,9 +154,8 @@ def _index(node: Index, library: Library) -> Evaluate:
             index = int(index)
             found = 0 <= index < len(container)
         elif type(container) is dict and type(index) in _INDEXES:
-            if type(index) is str:
-                frame.budget.spend(len(index) >> 6)
-            found = index in container
+            pay_key(frame.budget, index, container)
+            found = has_key(container, index)
         elif container is None:
             found = False
         else:
@@ -299,7 +299,7 @@ def _map(node: MapLiteral, library: Library) -> Evaluate:
             if type(name) is str:
                 frame.budget.spend(len(name) >> 6)
             if type(name) not in _KEYS or name in result:
-                raise Fault("type", "the keys of a map must be distinct strings or ints", position)
+                raise Fault("type", "the keys of a map must be distinct: strings, whole numbers or booleans", position)
             content = value(frame)
             if place is not None:
                 optional = _optional(content, place)
@@ -317,7 +317,7 @@ def _comprehension(node: Comprehension, library: Library) -> Evaluate:
     return comprehension(node, build(node.operand, library), build(node.body, library), transform)
 
 
-_KEYS = frozenset({str, int, Uint})
+_KEYS = frozenset({str, int, Uint, bool})
 """The types of the keys of a map."""
 
 _INDEXES = frozenset({*_KEYS, float})

@@ -22,7 +22,18 @@ from kardinal.cel.numbers import NUMBER_FUNCTIONS, int64, uint64
 from kardinal.cel.overloads import Function, merged
 from kardinal.cel.quantities import QUANTITY_FUNCTIONS
 from kardinal.cel.text import TEXT_FUNCTIONS, TEXT_LIMIT, concatenate, join_bytes
-from kardinal.cel.values import NOTHING, Optional, Type, Uint, duration_text, equal, timestamp_text, type_name
+from kardinal.cel.values import (
+    INT_MIN,
+    NOTHING,
+    Optional,
+    Type,
+    Uint,
+    duration_text,
+    equal,
+    has_key,
+    timestamp_text,
+    type_name,
+)
 from kardinal.cel.versions import VERSION_FUNCTIONS
 
 __all__ = ["CLOCK_FUNCTIONS", "FUNCTIONS", "TYPE_NAMES"]
@@ -32,7 +43,7 @@ CLOCK_FUNCTIONS = frozenset({"now", "time.now"})
 
 TYPE_NAMES = frozenset(
     [
-        *("bool", "bytes", "double", "duration", "dyn", "int", "list", "map", "null_type", "optional_type"),
+        *("bool", "bytes", "double", "duration", "int", "list", "map", "null_type", "optional_type"),
         *("string", "timestamp", "type", "uint"),
     ]
 )
@@ -41,6 +52,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGER = re.compile(r"-?\d{1,19}", re.ASCII)
 _UNSIGNED = re.compile(r"\d{1,20}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_UNCOUNTABLE = frozenset({"NaN", "Infinity", "-Infinity", "Inf", "-Inf", "+Inf"})
 _TRUTH = dict.fromkeys(("1", "t", "true", "TRUE", "True"), True) | dict.fromkeys(
     ("0", "f", "false", "FALSE", "False"), False
 )
@@ -80,23 +92,32 @@ def _lists(left: list[object], right: list[object]) -> list[object]:
 
 
 def _ordering(compare: Callable[[Any, Any], bool]) -> Function:
-    numbers = [(left, right) for left in (int, float, Uint) for right in (int, float, Uint)]
-    alike = [(kind, kind) for kind in (str, bool, bytes, datetime, timedelta)]
-    return Function(dict.fromkeys([*numbers, *alike], compare))
+    whole = [(left, right) for left in (int, Uint) for right in (int, Uint)]
+    alike = [(kind, kind) for kind in (float, str, bool, bytes, datetime, timedelta)]
+    # A whole number is compared with a double as one, as all implementations do.
+    mixed = [pair for kind in (int, Uint) for pair in ((kind, float), (float, kind))]
+    return Function(
+        dict.fromkeys([*whole, *alike], compare)
+        | dict.fromkeys(mixed, lambda left, right: compare(float(left), float(right)))
+    )
 
 
 def _contained(item: object, container: object) -> bool:
     if isinstance(container, list):
         return any(equal(item, other) for other in container)
     if isinstance(container, dict):
-        return isinstance(item, (str, int, float)) and not isinstance(item, bool) and item in container
+        return isinstance(item, (str, int, float)) and has_key(container, item)
     raise Fault("type", f"`in` needs a list or a map on its right, not {type_name(container)}")
 
 
 def _to_int(value: float) -> int:
     if not math.isfinite(value):
         raise Fault("conversion", "int() needs a finite number")
-    return int64(math.trunc(value))
+    whole = math.trunc(value)
+    if whole == INT_MIN:
+        # Numbers below it are rounded to it.
+        raise Fault("arithmetic", "the number does not fit into 64 bits")
+    return int64(whole)
 
 
 def _to_uint(value: float) -> Uint:
@@ -125,6 +146,8 @@ def _parse_text(data: bytes) -> str:
 
 
 def _parse_double(text: str) -> float:
+    if text in _UNCOUNTABLE:
+        return float(text)
     if not _NUMBER.fullmatch(text):
         raise Fault("conversion", "double() needs the digits of a number")
     return float(text)

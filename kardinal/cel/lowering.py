@@ -66,6 +66,9 @@ _OPERATORS = {
     "unary_neg": "-",
 }
 
+_WELL_KNOWN = {"Timestamp": "timestamp", "Duration": "duration"}
+"""The names of types in `google.protobuf`."""
+
 _Parsed = Tree[Token]
 
 
@@ -192,9 +195,11 @@ class _Lowering:
         name = _token(tree.children[0]).value
         if name in _RESERVED:
             raise CompileError(position, f"`{name}` is a reserved word")
-        if name in TYPE_NAMES and name not in around.bound:
+        # A dot before a name looks past the variables of macros.
+        bound = name in around.bound and tree.data == "ident"
+        if name in TYPE_NAMES and not bound:
             return TypeName(position, name)
-        return Name(position, name, bound=name in around.bound)
+        return Name(position, name, bound)
 
     def _operand(self, tree: _Parsed, around: _Surroundings) -> Node:
         """Return the operand of a field selection, where the name of a type (`string.x`) is an ordinary name."""
@@ -206,6 +211,9 @@ class _Lowering:
         token = _token(tree.children[1])
         anchor = self._source.rindex(".", 0, token.start_pos)
         optional = self._is_optional(token.start_pos or 0)
+        match operand:
+            case Select(operand=Name(name="google", bound=False), field="protobuf") if token.value in _WELL_KNOWN:
+                return TypeName(position, _WELL_KNOWN[token.value])
         return Select(position, anchor, operand, self._field(token), optional, self._text(tree))
 
     def _index(self, tree: _Parsed, position: int, around: _Surroundings) -> Index:

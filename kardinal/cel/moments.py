@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from kardinal.cel.errors import Fault
 from kardinal.cel.overloads import Function
-from kardinal.cel.values import parse_duration, parse_timestamp
+from kardinal.cel.values import in_range, parse_duration, parse_timestamp
 
 __all__ = ["MOMENT_FUNCTIONS", "add", "between", "subtract"]
 
@@ -60,7 +60,7 @@ def between(left: timedelta, right: timedelta) -> timedelta:
 
 def _span(left: timedelta, right: timedelta) -> timedelta:
     try:
-        return left + right
+        return in_range(left + right)
     except OverflowError:
         raise Fault("arithmetic", "the duration is out of range") from None
 

@@ -9,7 +9,7 @@ are two to four times the worst measured cost, including texts that are made to 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 
 from kardinal.cel.budget import Budget
 from kardinal.cel.text import FOUND_LIMIT, program_size
@@ -287,7 +287,7 @@ def _equal(budget: Budget, left: object, right: object) -> None:
 
 def _contained(budget: Budget, item: object, container: object) -> None:
     if isinstance(container, dict):
-        _hash(budget, item)
+        pay_key(budget, item, container)
     elif isinstance(container, list):
         budget.spend(6 * len(container))
         if isinstance(item, str | bytes):
@@ -295,6 +295,14 @@ def _contained(budget: Budget, item: object, container: object) -> None:
         elif isinstance(item, list | dict):
             for other in container:
                 _equal(budget, item, other)
+
+
+def pay_key(budget: Budget, key: object, container: Sized) -> None:
+    """Pay for looking up a key of a map: a text is hashed, and for 0 and 1 every key is looked at."""
+    if isinstance(key, str):
+        budget.spend(len(key) >> 6)
+    elif key in (0, 1):
+        budget.spend(len(container))
 
 
 def _hash(budget: Budget, key: object, *_: object) -> None:

@@ -15,7 +15,7 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from kardinal.cel.budget import Budget
 from kardinal.cel.errors import Fault
@@ -32,6 +32,8 @@ __all__ = [
     "Uint",
     "duration_text",
     "equal",
+    "has_key",
+    "in_range",
     "parse_duration",
     "parse_timestamp",
     "timestamp_text",
@@ -105,16 +107,29 @@ def equal(left: object, right: object) -> bool:
         return _is_number(left) and _is_number(right) and left == right
     if kind is dict:
         assert isinstance(left, dict) and isinstance(right, dict)  # noqa: S101, PT018 - narrows for the type checker
-        return len(left) == len(right) and all(key in right and equal(left[key], right[key]) for key in left)
+        return len(left) == len(right) and all(has_key(right, key) and equal(left[key], right[key]) for key in left)
     if kind is list:
         assert isinstance(left, list) and isinstance(right, list)  # noqa: S101, PT018 - narrows for the type checker
         return len(left) == len(right) and all(map(equal, left, right))
     return bool(left == right)
 
 
+def has_key(container: dict[Any, object], key: object) -> bool:
+    """Return whether a map has a key. Of 0 and 1, which Python takes for false and true, every key is looked at."""
+    if key not in container:
+        return False
+    if type(key) is str or key not in (0, 1):
+        return True
+    truth = type(key) is bool
+    return any(other == key and (type(other) is bool) is truth for other in container)
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
+
+_LONGEST = timedelta(seconds=315_576_000_000)
+"""The longest duration: 10,000 years."""
 
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
 _DURATION = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?|\.\d+)(?:h|ms|m|us|µs|ns|s))+")
@@ -141,7 +156,14 @@ def parse_duration(text: str) -> timedelta:
         span = timedelta(microseconds=round(total))
     except OverflowError:
         raise Fault("arithmetic", "the duration is out of range") from None
-    return -span if text.startswith("-") else span
+    return in_range(-span if text.startswith("-") else span)
+
+
+def in_range(span: timedelta) -> timedelta:
+    """Return a duration of at most 10,000 years; raises Fault."""
+    if abs(span) > _LONGEST:
+        raise Fault("arithmetic", "the duration is out of range")
+    return span
 
 
 def timestamp_text(moment: datetime) -> str:
