@@ -19,6 +19,7 @@ from kardinal.cel.frames import Evaluate, Frame, not_boolean
 from kardinal.cel.functions import CLOCK_FUNCTIONS
 from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.macros import comprehension
+from kardinal.cel.overloads import Function
 from kardinal.cel.prices import pay_key
 from kardinal.cel.syntax import (
     Call,
@@ -205,12 +206,27 @@ def _call(node: Call, library: Library) -> Evaluate:
     function = library.functions[name]
     price = library.prices.get(name)
     arguments = tuple(build(argument, library) for argument in node.arguments)
+    if name in ("or", "orValue"):
+        return _alternative(name, position, function, arguments)
 
     def evaluate(frame: Frame) -> object:
         operands = [argument(frame) for argument in arguments]
         if price is not None:
             price(frame.budget, *operands)
         return function(name, position, operands)
+
+    return evaluate
+
+
+def _alternative(name: str, position: int, function: Function, arguments: tuple[Evaluate, ...]) -> Evaluate:
+    """Return the closure of `a.or(b)` or `a.orValue(b)`, which computes `b` only if `a` has no value."""
+    operand, other = arguments
+
+    def evaluate(frame: Frame) -> object:
+        optional = operand(frame)
+        if type(optional) is Optional and optional.present:
+            return optional if name == "or" else optional.value
+        return function(name, position, [optional, other(frame)])
 
     return evaluate
 

@@ -206,7 +206,7 @@ class _Lowering:
         node = self.node(tree, around)
         return Name(node.position, node.name, bound=False) if isinstance(node, TypeName) else node
 
-    def _select(self, tree: _Parsed, position: int, around: _Surroundings) -> Select:
+    def _select(self, tree: _Parsed, position: int, around: _Surroundings) -> Node:
         operand = self._operand(_tree(tree.children[0]), around)
         token = _token(tree.children[1])
         anchor = self._source.rindex(".", 0, token.start_pos)
