@@ -17,9 +17,12 @@ from kardinal.cli.gate_warnings import warnings_of
 from kardinal.cli.manifests import Manifest, ManifestError, read_manifests
 from kardinal.cli.output import say
 from kardinal.extensions import ExtensionError, load_extensions
+from kardinal.graph import GraphError, compile_graph
+from kardinal.objects import GRAPH
 from kardinal.objects.text import escaped
 from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
 from kardinal.promotion.api.base import Resource
+from kardinal.promotion.api.graph import Graph
 from kardinal.promotion.api.metric_check import MetricCheck
 from kardinal.promotion.api.subscription import Subscription
 from kardinal.promotion.api.unknown_fields import unknown_fields
@@ -194,6 +197,14 @@ def _gate(gate: Any, features: Features) -> Iterator[tuple[str, str]]:
         yield "spec.expression", broken
 
 
+def _graph(graph: Any, features: Features) -> Iterator[tuple[str, str]]:
+    try:
+        compile_graph({"nodes": list(graph.spec.nodes)})
+    except GraphError as error:
+        for problem in error.problems:
+            yield problem.path, problem.message
+
+
 def _nothing(resource: Any, features: Features) -> Iterator[tuple[str, str]]:
     """Yield no errors: a resource of this kind is checked against its model only."""
     yield from ()
@@ -213,6 +224,7 @@ _CHECKS: Final[Mapping[tuple[str, str], _Check]] = {
     (POLICY_GATE.api_version, POLICY_GATE.kind): _Check(PolicyGate, _gate),
     (SUBSCRIPTION.api_version, SUBSCRIPTION.kind): _Check(Subscription, _nothing),
     (METRIC_CHECK.api_version, METRIC_CHECK.kind): _Check(MetricCheck, _nothing),
+    (GRAPH.api_version, GRAPH.kind): _Check(Graph, _graph),
 }
 
 _STORED_ONLY: Final = frozenset((resource.api_version, resource.kind) for resource in (SUBSCRIPTION, METRIC_CHECK))

@@ -72,6 +72,7 @@ _OWN = {
             "kardinal.cli.lint:lint",
             "Check the resources of kardinal in files as the controller would.",
         ),
+        LazyCommand("export", "kardinal.cli.export:export", "Draw a Graph for Mermaid, Graphviz or a program."),
         LazyCommand("cel", "kardinal.cli.cel:evaluate", "Evaluate a CEL expression on the data of a file."),
         LazyCommand("plan", "kardinal.cli.plan:plan", "Show what a promotion would change, and change nothing."),
         LazyCommand("policy", "kardinal.cli.policy:policy", "Show what gates hold."),

@@ -5,6 +5,7 @@
     identity, desired, drift          how applied objects are marked, built and compared
     walk, prune                       from the observed objects to the applies and deletions that are due
     status, revision                  the status of a Graph, and its GraphRevisions
+    drawing                           a Graph as Mermaid, DOT or JSON
 
 It applies templates, reads references and evaluates conditions for any kind it is given, and does no I/O.
 """
