@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import yaml
@@ -10,6 +9,7 @@ import yaml
 from kardinal.objects import JsonObject
 from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE
 from tests.resilience.processes import Local, wait_for
+from tests.support.objects import bundle
 
 __all__ = ["NAMESPACE", "POLICIES", "apply", "create", "link_of", "make_sample", "reaches"]
 
@@ -41,10 +41,12 @@ async def apply(local: Local, *objects: JsonObject) -> None:
 
 
 async def create(local: Local, version: str, *, pipeline: str = "podinfo") -> str:
-    """Create a Bundle of podinfo, as CI does; return its name."""
-    image = f"ghcr.io/acme/podinfo:{version}"
-    said = await local.kardinal("create", "bundle", pipeline, "--image", image)
-    return str(re.findall(r"bundle\.kardinal\.io/(\S+)", said)[0])
+    """Create a Bundle of podinfo; return its name."""
+    name = f"{pipeline}-{version.replace('.', '-')}"
+    image = "ghcr.io/acme/podinfo"
+    async with local.client() as client:
+        await client.create(BUNDLE, bundle(name, image=image, tag=version, pipeline=pipeline, namespace=NAMESPACE))
+    return name
 
 
 async def reaches(local: Local, bundle: str, **states: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 __all__ = ["NARROW", "WIDE", "Screen"]
 
-SECONDS = 30.0
+SECONDS = 60.0
 """Seconds of real time in which a text has to appear."""
 
 WIDE = {"width": 1440, "height": 800}
