@@ -30,22 +30,24 @@ KARDINAL = _DIRECTORY / "kardinal"
 
 PROGRAM = """\
 #!{python} -IS
-import marshal, os, resource, signal, socket, sys
+import _signal, _socket, marshal, posix, resource, sys
 
-with socket.socket(socket.AF_UNIX) as server:
-    server.connect({address!r})
-    memory = resource.getrlimit(resource.RLIMIT_AS)
-    request = marshal.dumps((os.getcwd(), sys.argv[1:], dict(os.environb), memory))
-    socket.send_fds(server, [len(request).to_bytes(4)], [0, 1, 2])
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: server.send(bytes([number])))
-    server.sendall(request)
-    code = int.from_bytes(server.recv(2), signed=True)
+server = _socket.socket(_socket.AF_UNIX)
+server.connect({address!r})
+memory = resource.getrlimit(resource.RLIMIT_AS)
+request = marshal.dumps((posix.getcwd(), sys.argv[1:], dict(posix.environ), memory))
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
+server.sendmsg([len(request).to_bytes(4)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+for number in (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM):
+    _signal.signal(number, lambda number, _: server.send(bytes([number])))
+server.sendall(request)
+code = int.from_bytes(server.recv(2), signed=True)
 if code < 0:
-    signal.signal(-code, signal.SIG_DFL)
-    os.kill(os.getpid(), -code)
+    _signal.signal(-code, _signal.SIG_DFL)
+    posix.kill(posix.getpid(), -code)
 sys.exit(code)
 """
+"""It is the modules below `socket` and `signal` that it imports, which are C: those take half of a start."""
 
 
 @pytest.fixture(scope="session")
