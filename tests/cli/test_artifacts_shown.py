@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kardinal.promotion.api.crds import definitions
 from kardinal.promotion.api.image import stored_versions
 from kardinal.promotion.kinds import BUNDLE
 from tests.bundles.reading import phase
@@ -14,6 +13,7 @@ from tests.cli.conftest import Cli
 from tests.cli.in_process import cli
 from tests.support.names import DEV
 from tests.support.objects import bundle, pipeline
+from tests.support.plane import shipped_definitions
 from tests.support.programs import start_controller
 from tests.support.world import World
 
@@ -60,7 +60,9 @@ async def test_every_image_of_a_bundle_stands_in_every_table(cli: Cli, world: Wo
 
 @pytest.mark.parametrize(
     "definition",
-    [each for each in definitions() if each["spec"]["names"]["kind"] != "GraphRevision"],  # Its status is empty.
+    [
+        each for each in shipped_definitions() if each["spec"]["names"]["kind"] != "GraphRevision"
+    ],  # Its status is empty.
     ids=lambda each: each["spec"]["names"]["kind"],
 )
 def test_kubectl_shows_a_message_of_every_kind_with_conditions(definition: dict[str, Any]) -> None:
