@@ -56,14 +56,14 @@ def test_init_reads_no_device_either(checkout: Path) -> None:
     (checkout / "kardinal.yaml").symlink_to("/dev/zero")
     done = kardinal(checkout, "init", "-o", "yaml")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "kardinal.yaml is not" in done.stderr
+    assert "kardinal.yaml is not a regular" in done.stderr
 
 
 def test_a_pipe_without_a_writer_is_not_waited_for(checkout: Path) -> None:
     os.mkfifo(checkout / "pipe.yaml")
     done = kardinal(checkout, "lint", "-f", ".")
     assert done.returncode == 1
-    assert "pipe.yaml is not" in done.stderr
+    assert "pipe.yaml is not a regular" in done.stderr
 
 
 def test_a_link_out_of_a_directory_shows_no_line_of_what_it_leads_to(checkout: Path, tmp_path: Path) -> None:

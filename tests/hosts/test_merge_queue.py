@@ -88,7 +88,8 @@ async def test_a_queued_proposal_is_told_what_its_gates_say_and_a_foreign_one_wh
 
     ours = git.commit(f"gh-readonly-queue/main/pr-{number}-{tip}", merged, start="main")
     await look(world)
-    assert told(github, ours)[0] == "success"
+    state, description = told(github, ours)
+    assert (state, DEV in description) == ("success", True)
     await close_gate(world, GATE, reason="error rate 5%")
     # No delivery tells of a gate: while something is in the queue, a look a minute does.
     await world.live(timedelta(seconds=61))
