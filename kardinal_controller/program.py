@@ -300,6 +300,7 @@ class ControlPlane:
             clock=clock,
             address=ui.listen_address,
             base_path=ui.base_path,
+            argocd=ui.argocd_url,
             certificate=ui.certificate,
             any_host=ui.behind_tls or ui.auth == "proxy",
             groups=(ActionRoutes(access, base_path=ui.base_path).group(),),

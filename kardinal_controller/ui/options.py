@@ -14,6 +14,7 @@ from kardinal.runtime.addresses import split_address
 from kardinal.runtime.errors import RuntimeFailure
 from kardinal.runtime.options import address, setting
 from kardinal_controller.ui.certificate import CertificateFiles
+from kardinal_controller.ui.documents.links import web_url
 
 __all__ = ["UiOptions"]
 
@@ -34,6 +35,13 @@ def _base_path(value: str) -> str:
     if not _BASE_PATH.fullmatch(path):
         raise click.BadParameter(f"{value!r} is no path such as /kardinal")
     return path
+
+
+def _web_page(value: str) -> str:
+    page = value.rstrip("/")
+    if page and (web_url(page) is None or "?" in page or "#" in page):
+        raise click.BadParameter(f"{value!r} is no address such as https://argocd.example.com")
+    return page
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,15 @@ class UiOptions:
         "--ui-proxy-client-ca",
         type=_FILE,
         help="Authorities of the client certificate that --ui-auth=proxy requires, in PEM.",
+    )
+
+    argocd_url: str = setting(
+        "--ui-argocd-url",
+        default="",
+        metavar="URL",
+        show_default=False,
+        read=_web_page,
+        help="Argo CD, such as https://argocd.example.com: drawers of environments link to their Applications there.",
     )
 
     @property

@@ -76,16 +76,28 @@ _Find = Callable[[web.Request, Seat], Awaitable[_Wanted]]
 
 
 class PageApi:
-    """The endpoints of `openapi.OPERATIONS`. `version` is that of the program, `base_path` for example `/kardinal`."""
+    """The endpoints of `openapi.OPERATIONS`. `version` is that of the program, `base_path` for example `/kardinal`.
+
+    `argocd` is the address of Argo CD, for example `https://argocd.example.com`.
+    """
 
     def __init__(
-        self, feed: Feed, caches: Caches, access: Access, *, clock: Clock, version: str, base_path: str = ""
+        self,
+        feed: Feed,
+        caches: Caches,
+        access: Access,
+        *,
+        clock: Clock,
+        version: str,
+        base_path: str = "",
+        argocd: str = "",
     ) -> None:
         self._feed = feed
         self._caches = caches
         self._access = access
         self._clock = clock
         self._prefix = f"{base_path}{API}"
+        self._argocd = argocd
         self._streams = Streams(feed, access, clock=clock)
         self._openapi = orjson.dumps(document(version))
 
@@ -211,7 +223,8 @@ class PageApi:
 
         async def compute() -> View:
             objects = await self._feed.objects(*key, bundle)
-            work = partial(environment_document, objects, environment, now=self._clock.now())
+            now = self._clock.now()
+            work = partial(environment_document, objects, environment, now=now, argocd=self._argocd)
             return await self._feed.computed(work, objects)
 
         name = f"environment/{environment}/{bundle or ''}"

@@ -84,6 +84,7 @@ class PageServer:
         clock: Clock,
         address: str,
         base_path: str = "",
+        argocd: str = "",
         certificate: CertificateFiles | None = None,
         any_host: bool = False,
         groups: tuple[RouteGroup[Any], ...] = (),
@@ -96,7 +97,7 @@ class PageServer:
         if certificate is not None:
             self._certificate = ServerCertificate(certificate, clock=clock, renewed=self._renew)
         self.feed = Feed(caches, clock=clock)
-        self._api = PageApi(self.feed, caches, access, clock=clock, version=VERSION, base_path=base_path)
+        self._api = PageApi(self.feed, caches, access, clock=clock, version=VERSION, base_path=base_path, argocd=argocd)
         # That of the assets has a path for everything else, so it is the last one.
         self._groups: list[RouteGroup[Any]] = [
             *access.groups,

@@ -280,6 +280,8 @@ def test_the_drawer_links_the_pull_request_and_the_ci_run_and_shows_the_diff() -
         ("CI run", run),
     ]
     assert document.diff == "-a\n+b\n"
+    linked = environment_document(found, "dev", now=NOON, argocd="https://argocd.example.com").links[0]
+    assert linked.url == "https://argocd.example.com/applications/argocd/my-app-dev"
 
 
 def test_an_unknown_environment_is_missing_with_the_names_of_others() -> None:

@@ -12,17 +12,22 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
+import click
 import pytest
 
 from kardinal.runtime.errors import RuntimeFailure
+from kardinal.runtime.options import options_of
 from kardinal_controller.ui.certificate import CertificateFiles
 from kardinal_controller.ui.options import UiOptions
-from tests.support.objects import pipeline
+from tests.bundles.scripted_agent import ScriptedAgent
+from tests.support.identities import RESOURCES, documents_of
+from tests.support.names import DEV, TEAM
+from tests.support.objects import bundle, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
 from tests.ui.served import follow, start_page
 from tests.ui.test_access_proxy import Authority, client_context
-from tests.ui.viewers import token_of
+from tests.ui.viewers import bind, token_of
 
 CERTIFICATE = Path("tls.crt")
 KEY = Path("tls.key")
@@ -60,6 +65,33 @@ def test_other_options_are_accepted(options: dict[str, Any]) -> None:
     UiOptions(**options).check()
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["argocd.example.com", "javascript:alert(1)", "https://me:pass@argocd.example.com", "https://a.example.com/?x=1"],
+)
+def test_address_of_argo_cd_that_no_page_may_link_to_is_refused(url: str) -> None:
+    with pytest.raises(click.BadParameter, match="is no address such as"):
+        options_read(f"--ui-argocd-url={url}")
+
+
+def test_address_of_argo_cd_is_read_without_its_last_slash() -> None:
+    assert options_read("--ui-argocd-url=https://example.com/argocd/").argocd_url == "https://example.com/argocd"
+    assert options_read().argocd_url == ""
+
+
+def options_read(*arguments: str) -> UiOptions:
+    """Return the options of a command line."""
+    found: list[UiOptions] = []
+
+    @click.command()
+    @options_of(UiOptions)
+    def main(*, options: UiOptions) -> None:
+        found.append(options)
+
+    main.main(list(arguments), standalone_mode=False)
+    return found[0]
+
+
 async def test_page_has_a_port_of_its_own(world: World, session: aiohttp.ClientSession) -> None:
     controller = await start_controller(
         world, standalone=False, ui=UiOptions(auth="token", listen_address="127.0.0.1:0")
@@ -83,6 +115,26 @@ async def test_page_has_a_port_of_its_own(world: World, session: aiohttp.ClientS
         for path in ("/ui/", "/api/ui/v1/viewer"):
             async with session.get(f"{url}{path}") as answer:
                 assert answer.status == HTTPStatus.NOT_FOUND, url
+
+
+async def test_drawer_links_its_application_in_argo_cd(world: World, session: aiohttp.ClientSession) -> None:
+    ui = UiOptions(auth="token", listen_address="127.0.0.1:0", argocd_url="https://argocd.example.com")
+    controller = await start_controller(world, standalone=False, ui=ui)
+    for role in documents_of("roles.yaml"):
+        await world.client.apply(RESOURCES[role["kind"]], role, field_manager="test", force=True)
+    await bind(world, f"system:serviceaccount:{TEAM}:viewer", "kardinal-viewer", namespace=TEAM)
+    repository = "https://git.example.com/acme/gitops.git"
+    await world.apply(pipeline(repository, environments=[DEV], provider="git"), bundle("my-app-1"))
+    health = {"type": "argocd", "kind": "Application", "namespace": "argocd", "name": "my-app-dev"}
+    await ScriptedAgent(world).step(f"my-app-1-{DEV}", state="HealthChecking", health=health)
+    await world.settle()
+
+    api = f"{controller.page_url}/api/ui/v1"
+    async with session.post(f"{api}/session", json={"token": await token_of(world, "viewer")}) as answer:
+        cookies = {name: morsel.value for name, morsel in answer.cookies.items() if morsel.value}
+    async with session.get(f"{api}/pipelines/{TEAM}/my-app/environments/{DEV}", cookies=cookies) as answer:
+        links = (await answer.json())["links"]
+    assert [each["url"] for each in links] == ["https://argocd.example.com/applications/argocd/my-app-dev"]
 
 
 async def test_page_is_off_until_it_is_said_how_viewers_are_known(world: World) -> None:

@@ -16,7 +16,7 @@ from kardinal.promotion.views.reading import PipelineObjects
 from kardinal_controller.ui.documents.cards import environment_card
 from kardinal_controller.ui.documents.evidence import evidence_of
 from kardinal_controller.ui.documents.facts import PipelineFacts, facts_of
-from kardinal_controller.ui.documents.links import ci_run_link, commit_link, pull_request_link
+from kardinal_controller.ui.documents.links import application_link, ci_run_link, commit_link, pull_request_link
 from kardinal_controller.ui.documents.sentences import environment_sentence
 from kardinal_controller.ui.documents.tones import recorded_mark
 from kardinal_controller.ui.model import EnvironmentDocument, Link, PastPromotion, StepLine
@@ -30,8 +30,10 @@ _DIFF = 64 << 10
 _CONTINUES: Final = ("Pending", "Promoting", "WaitingForMerge", "HealthChecking")
 
 
-def environment_document(objects: PipelineObjects, environment: str, *, now: datetime) -> EnvironmentDocument:
-    """Return the drawer of an environment for the Bundle that is shown.
+def environment_document(
+    objects: PipelineObjects, environment: str, *, now: datetime, argocd: str = ""
+) -> EnvironmentDocument:
+    """Return the drawer of an environment for the Bundle that is shown. `argocd` is the address of Argo CD, if known.
 
     Raises `NotThere` if neither the Pipeline nor a Bundle has such an environment.
     """
@@ -66,7 +68,7 @@ def environment_document(objects: PipelineObjects, environment: str, *, now: dat
         diff=cut(status.diff or "", _DIFF) if status is not None else "",
         evidence=evidence_of(facts, environment),
         history=list(_history(facts, environment)),
-        links=list(_links(facts, state, pull_request)),
+        links=list(_links(facts, state, pull_request, argocd)),
         commands=list(_commands(facts, state)),
     )
 
@@ -109,11 +111,14 @@ def _past(facts: PipelineFacts, environment: str, promotion: PromotionAttempt, c
     )
 
 
-def _links(facts: PipelineFacts, state: EnvironmentState, pull_request: Link | None) -> Iterator[Link]:
-    """Yield the pages of other programs; that of a delivery tool is not known, so its object has no URL."""
+def _links(facts: PipelineFacts, state: EnvironmentState, pull_request: Link | None, argocd: str) -> Iterator[Link]:
+    """Yield the pages of other programs; the object of a delivery tool whose page is not known has no URL."""
     health = state.step.status.health if state.step is not None else None
     if health is not None and health.kind is not None and health.name is not None:
-        yield Link(text=f"{health.kind} {health.namespace}/{health.name}" if health.namespace else health.name)
+        if health.kind == "Application" and health.namespace is not None:
+            yield application_link(argocd, health.namespace, health.name)
+        else:
+            yield Link(text=f"{health.kind} {health.namespace}/{health.name}" if health.namespace else health.name)
     run = ci_run_link(facts.bundle) if facts.bundle is not None else None
     for link in (pull_request, run):
         if link is not None and link.url is not None:

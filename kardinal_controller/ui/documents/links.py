@@ -7,7 +7,7 @@ without user or password and without characters that could end an attribute, bec
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from kardinal.promotion.api import Bundle
 from kardinal.promotion.api.bundle import Provenance
@@ -15,7 +15,15 @@ from kardinal.promotion.api.pipeline import Git
 from kardinal.promotion.views.differences import commit_page
 from kardinal_controller.ui.model import Link
 
-__all__ = ["ci_run_link", "commit_link", "pull_request_link", "repository_link", "source_link", "web_url"]
+__all__ = [
+    "application_link",
+    "ci_run_link",
+    "commit_link",
+    "pull_request_link",
+    "repository_link",
+    "source_link",
+    "web_url",
+]
 
 _URL = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f\"'<>`\\]{1,2048}")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
@@ -78,6 +86,12 @@ def pull_request_link(url: str | None, number: int | None = None) -> Link | None
     last = url.rstrip("/").rpartition("/")[2]
     text = f"#{number}" if number is not None else f"#{last}" if last.isdecimal() else "pull request"
     return Link(text=text, url=web_url(url))
+
+
+def application_link(argocd: str, namespace: str, name: str) -> Link:
+    """Return an Application of Argo CD, with its page below the address of Argo CD if that is known."""
+    page = f"{argocd}/applications/{quote(namespace, safe='')}/{quote(name, safe='')}" if argocd else None
+    return Link(text=f"Application {namespace}/{name}", url=web_url(page))
 
 
 def _repository_page(git: Git) -> str | None:
