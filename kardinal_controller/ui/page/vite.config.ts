@@ -8,6 +8,7 @@ export default defineConfig(({ command, mode }) => ({
   base: command === "serve" ? "/ui/" : "./",
   plugins: [react(), ...(mode === "fixture" ? [fixtureApi()] : [])],
   server: { proxy: { "/api": "http://127.0.0.1:8082" } },
+  worker: { format: "es" },
   build: {
     outDir: "building",
     emptyOutDir: true,

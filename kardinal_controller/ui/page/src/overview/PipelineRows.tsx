@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { memo, useLayoutEffect, useRef, useState } from "react";
+import { memo, useCallback, useLayoutEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 
 import type { EnvironmentCard, PipelineRow } from "../api/types";
@@ -16,15 +16,20 @@ export function PipelineRows({ rows }: { rows: readonly PipelineRow[] }) {
   const list = useRef<HTMLUListElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => setTop(list.current?.offsetTop ?? 0), []);
+  // A new function would make it compute the place of every row again, at each turn of the wheel.
+  const getItemKey = useCallback(
+    (index: number) => {
+      const row = rows[index];
+      return row ? `${row.namespace}/${row.name}` : index;
+    },
+    [rows],
+  );
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => 88,
     overscan: 6,
     scrollMargin: top,
-    getItemKey: (index) => {
-      const row = rows[index];
-      return row ? `${row.namespace}/${row.name}` : index;
-    },
+    getItemKey,
   });
   return (
     <section className="panel rows" aria-label="Pipelines">

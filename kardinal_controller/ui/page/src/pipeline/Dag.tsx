@@ -3,55 +3,43 @@ import "@xyflow/react/dist/base.css";
 import {
   Background,
   Controls,
-  Handle,
-  Position,
   ReactFlow,
   ReactFlowProvider,
   useReactFlow,
   useStore,
-  type Edge,
   type Node,
   type NodeProps,
 } from "@xyflow/react";
 import { createContext, memo, useContext, useEffect, useMemo } from "react";
 
 import type { DrawnEnvironment, DrawnGate, PipelineDocument } from "../api/types";
-import { placesOf, sizeOf, structureOf } from "./graph";
+import { DagEdges } from "./DagEdges";
+import { sizeOf, structureOf, type Places } from "./graph";
 import { EnvironmentBox, GateBox } from "./NodeBox";
 import { nodeKey, type PipelinePlace } from "./place";
+import { useLayout } from "./places";
 
-type FlowNode = Node<{ drawn: DrawnEnvironment | DrawnGate }>;
+type Drawn = DrawnEnvironment | DrawnGate;
+type FlowNode = Node<{ drawn: Drawn }>;
 
 const PlaceContext = createContext<PipelinePlace | undefined>(undefined);
 const NODE_TYPES = { drawn: memo(FlowNodeView) };
 const FIT = { padding: 0.08, maxZoom: 1, minZoom: 0.5 };
+/** The most nodes that are all in the document; to add and remove them while the DAG moves costs more than they do. */
+const MOST = 300;
 
 /** The DAG from left to right, with environments and the gates between them. */
 export default function Dag({ document, place }: { document: PipelineDocument; place: PipelinePlace }) {
-  const structure = structureOf(document);
-  const places = useMemo(() => placesOf(structure), [structure]);
-  const nodes = Object.entries(document.nodes).map(([id, drawn]): FlowNode => ({
-    id,
-    type: "drawn",
-    data: { drawn },
-    position: places[id] ?? { x: 0, y: 0 },
-    ...sizeOf(id),
-    draggable: false,
-  }));
-  const edges = Object.entries(document.edges).map(([id, edge]): Edge => ({
-    id,
-    source: edge.source,
-    target: edge.target,
-    className: `edge tone-${edge.open ? "ok" : edge.tone} ${edge.open ? "open" : "closed"}`,
-    focusable: false,
-    ariaLabel: `${edge.source} to ${edge.target}: ${edge.open ? "open" : "closed"}`,
-  }));
+  const { nodes: drawn, edges } = document;
+  const layout = useLayout(useMemo(() => structureOf({ nodes: drawn, edges }), [drawn, edges]));
+  const flowNodes = useMemo(() => flowNodesAt(layout?.places ?? {}), [layout]);
+  const nodes = useMemo(() => flowNodes(drawn), [flowNodes, drawn]);
+  if (!layout) return null;
   return (
     <PlaceContext value={place}>
-      <ReactFlowProvider key={structure}>
+      <ReactFlowProvider key={layout.structure}>
         <ReactFlow
           nodes={nodes}
-          edges={edges}
           nodeTypes={NODE_TYPES}
           fitView
           fitViewOptions={FIT}
@@ -59,22 +47,46 @@ export default function Dag({ document, place }: { document: PipelineDocument; p
           maxZoom={1.5}
           nodesConnectable={false}
           nodesFocusable={false}
-          edgesFocusable={false}
           elementsSelectable={false}
           zoomOnScroll={false}
           preventScrolling={false}
           zoomOnDoubleClick={false}
-          onlyRenderVisibleElements={nodes.length > 60}
+          onlyRenderVisibleElements={nodes.length > MOST}
           disableKeyboardA11y
           proOptions={{ hideAttribution: true }}
         >
           <Background gap={18} size={1.5} className="dots" />
+          <DagEdges edges={edges} places={layout.places} />
           <Controls showInteractive={false} fitViewOptions={FIT} />
           <FitOnResize />
         </ReactFlow>
       </ReactFlowProvider>
     </PlaceContext>
   );
+}
+
+/** Return a function that makes the nodes of React Flow: for what has not changed the same one, which is not drawn again. */
+function flowNodesAt(places: Places): (nodes: Readonly<Record<string, Drawn>>) => FlowNode[] {
+  const made = new WeakMap<Drawn, FlowNode>();
+  return (nodes) =>
+    Object.entries(nodes).flatMap(([id, drawn]) => {
+      const position = places[id];
+      if (!position) return [];
+      const size = sizeOf(id);
+      // With its size and without handles, React Flow has nothing to measure.
+      const node = made.get(drawn) ?? {
+        id,
+        type: "drawn",
+        data: { drawn },
+        position,
+        ...size,
+        measured: size,
+        handles: [],
+        draggable: false,
+      };
+      made.set(drawn, node);
+      return [node];
+    });
 }
 
 /** Fits the DAG into its panel when that changes its size, as when a drawer opens. */
@@ -92,15 +104,9 @@ function FlowNodeView({ id, data }: NodeProps<FlowNode>) {
   const place = useContext(PlaceContext);
   if (!place) return null;
   const chosen = place.open !== undefined && nodeKey(place.open) === id;
-  return (
-    <>
-      <Handle type="target" position={Position.Left} isConnectable={false} />
-      {data.drawn.kind === "gate" ? (
-        <GateBox gate={data.drawn} place={place} chosen={chosen} />
-      ) : (
-        <EnvironmentBox drawn={data.drawn} place={place} chosen={chosen} />
-      )}
-      <Handle type="source" position={Position.Right} isConnectable={false} />
-    </>
+  return data.drawn.kind === "gate" ? (
+    <GateBox gate={data.drawn} place={place} chosen={chosen} />
+  ) : (
+    <EnvironmentBox drawn={data.drawn} place={place} chosen={chosen} />
   );
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 
 import type { DrawnEnvironment, PipelineDocument, Tone } from "../api/types";
-import { placesOf, structureOf } from "./graph";
+import { structureOf } from "./graph";
+import { placesOf } from "./layout";
 
 function environment(name: string, tone: Tone): DrawnEnvironment {
   const state = { kind: "PromotionStep", name: tone, tone, meaning: "" };

@@ -1,5 +1,6 @@
 // What of a Pipeline is open, as the address says it: `…/environments/prod?bundle=search-7&compare=search-6`.
 
+import { useMemo } from "react";
 import { useLocation, useSearchParams } from "wouter";
 
 import { endpoint, environmentPath, gatePath, ofBundle, pipelinePath } from "../words/routes";
@@ -50,28 +51,31 @@ export interface PipelinePlace {
   readonly select: (bundle: string | undefined, compare?: string) => void;
 }
 
-/** Return what is open of a Pipeline, and how to open something else. */
+/** Return what is open of a Pipeline, and how to open something else; the same object until that changes. */
 export function usePlace(namespace: string, name: string): PipelinePlace {
   const [path, go] = useLocation();
   const [parameters, setParameters] = useSearchParams();
   const bundle = parameters.get("bundle") ?? undefined;
-  const query = ofBundle(bundle);
-  const own = pipelinePath(namespace, name);
-  return {
-    namespace,
-    name,
-    open: openOf(path),
-    bundle,
-    compare: parameters.get("compare") ?? undefined,
-    to: (open) => openPath(namespace, name, open) + query,
-    stream: (open) => `stream/${endpoint(open ? openPath(namespace, name, open) : own)}${query}`,
-    close: () => go(own + query),
-    select: (selected, compare) =>
-      setParameters(() => {
-        const after = new URLSearchParams();
-        if (selected) after.set("bundle", selected);
-        if (compare) after.set("compare", compare);
-        return after;
-      }),
-  };
+  const compare = parameters.get("compare") ?? undefined;
+  return useMemo(() => {
+    const query = ofBundle(bundle);
+    const own = pipelinePath(namespace, name);
+    return {
+      namespace,
+      name,
+      open: openOf(path),
+      bundle,
+      compare,
+      to: (open) => openPath(namespace, name, open) + query,
+      stream: (open) => `stream/${endpoint(open ? openPath(namespace, name, open) : own)}${query}`,
+      close: () => go(own + query),
+      select: (selected, other) =>
+        setParameters(() => {
+          const after = new URLSearchParams();
+          if (selected) after.set("bundle", selected);
+          if (other) after.set("compare", other);
+          return after;
+        }),
+    };
+  }, [namespace, name, path, bundle, compare, go, setParameters]);
 }

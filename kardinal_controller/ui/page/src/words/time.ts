@@ -5,6 +5,21 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
+// A formatter costs a hundred times more to make than to use.
+const TIME: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit" };
+const TODAY = new Intl.DateTimeFormat("en-GB", TIME);
+const NEAR = new Intl.DateTimeFormat("en-GB", { ...TIME, weekday: "short", timeZoneName: "short" });
+const FAR = new Intl.DateTimeFormat("en-GB", { ...TIME, day: "numeric", month: "short", timeZoneName: "short" });
+const ABSOLUTE = new Intl.DateTimeFormat("en-GB", {
+  ...TIME,
+  weekday: "short",
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  second: "2-digit",
+  timeZoneName: "short",
+});
+
 /** Return a duration with its largest unit: `20 s`, `41 min`, `3 h`, `8 d`. */
 export function roughly(milliseconds: number): string {
   const length = Math.max(0, milliseconds);
@@ -42,26 +57,13 @@ export function midnight(moment: number): number {
 
 /** Return the clock time of a moment, with the weekday or date if it is not today: `14:05`, `Mon 09:00 CET`. */
 export function clock(at: number, now: number): string {
-  const date = new Date(at);
-  const today = new Date(now).toDateString() === date.toDateString();
-  if (today) return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
-  const near = Math.abs(at - now) < 6 * DAY;
-  const day: Intl.DateTimeFormatOptions = near ? { weekday: "short" } : { day: "numeric", month: "short" };
-  return date
-    .toLocaleString("en-GB", { ...day, hour: "2-digit", minute: "2-digit", timeZoneName: "short" })
-    .replace(",", "");
+  const today = new Date(now).toDateString() === new Date(at).toDateString();
+  if (today) return TODAY.format(at);
+  const format = Math.abs(at - now) < 6 * DAY ? NEAR : FAR;
+  return format.format(at).replace(",", "");
 }
 
 /** Return the absolute time with its zone: `Tue, 24 Nov 2026, 14:05:12 CET`. */
 export function absolute(at: number): string {
-  return new Date(at).toLocaleString("en-GB", {
-    weekday: "short",
-    day: "numeric",
-    month: "short",
-    year: "numeric",
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    timeZoneName: "short",
-  });
+  return ABSOLUTE.format(at);
 }

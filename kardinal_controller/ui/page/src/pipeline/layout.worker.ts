@@ -1,0 +1,7 @@
+// Answers each structure with `[structure, places]`.
+
+import { placesOf } from "./layout";
+
+self.onmessage = ({ data }: MessageEvent<string>) => {
+  self.postMessage([data, placesOf(data)]);
+};
