@@ -105,7 +105,7 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
         return []
     if separator:
         return text.split(separator, limit - 1 if limit > 0 else -1)
-    return list(text) if limit < 0 else [*text[: limit - 1], text[limit - 1 :]]
+    return list(text) if not 0 < limit < len(text) else [*text[: limit - 1], text[limit - 1 :]]
 
 
 def _join(items: list[object], separator: str = "") -> str:

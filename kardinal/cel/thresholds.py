@@ -1,9 +1,9 @@
 """The moments at which time alone changes the result of an expression.
 
 `timestamp(g.status.lastEvaluatedAt) > now() - duration("10m")` is true until a moment that can be computed: both
-sides are linear in now(), so the difference at two instants gives its slope, and the slope the crossing. That covers
-every way of writing such a comparison without recognising any. What is not linear (`now().getHours() >= 9`) or stands
-inside a comprehension has no closed form here and is looked at again after a fixed interval.
+sides are sums and differences of now() and of values that do not change, so the difference at two instants gives its
+slope, and the slope the crossing. What is not such a sum (`now().getHours() >= 9`, `[now(), t].max() > u`) or stands
+inside a macro has no closed form here and is looked at again after a fixed interval.
 
 A moment returned is an occasion to evaluate again, not a promise that the answer differs.
 """
@@ -28,6 +28,9 @@ RECHECK_INTERVAL = timedelta(minutes=1)
 """The interval between evaluations of an expression whose dependence on time has no closed form."""
 
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_SUMS = frozenset({"+", "-", "timestamp", "duration", "dyn"})
+"""Functions whose result grows with now() as their arguments do."""
+
 _PROBE = timedelta(hours=1)
 _RESOLUTION = timedelta(microseconds=1)
 _ZERO = timedelta(0)
@@ -56,11 +59,13 @@ class Threshold:
             return now + RECHECK_INTERVAL if error.kind == "limit" else None
         except (Absent, OverflowError):
             return None
-        if gap is None or later is None or later - gap not in (_ZERO, _PROBE, -_PROBE):
+        if gap is None or later is None:
             return now + RECHECK_INTERVAL
-        if later == gap:
+        slope = (later - gap) // _PROBE
+        if slope == 0:
             return None
-        wait = -gap if later > gap else gap
+        # Rounded up: a crossing between two microseconds shows at the second one.
+        wait = -(gap // slope)
         # Strict and inclusive comparisons turn at the crossing or just behind it; the caller sees both.
         if wait > _ZERO:
             return now + wait
@@ -82,7 +87,14 @@ def thresholds(node: Node) -> Iterator[Threshold]:
         return
     match node:
         case Call(function=function, arguments=(left, right)) if function in _COMPARISONS:
-            yield Threshold((build(left), build(right)), weight=2 * weight(node))
+            if _is_sum(left) and _is_sum(right):
+                yield Threshold((build(left), build(right)), weight=2 * weight(node))
+            elif function in ("==", "!="):
+                # Both sides may be conditions, which have thresholds of their own.
+                yield from thresholds(left)
+                yield from thresholds(right)
+            else:
+                yield Threshold()
         case Call(function=function) if function in CLOCK_FUNCTIONS:
             yield Threshold()
         case Comprehension():
@@ -90,3 +102,13 @@ def thresholds(node: Node) -> Iterator[Threshold]:
         case _:
             for child in children(node):
                 yield from thresholds(child)
+
+
+def _is_sum(node: Node) -> bool:
+    """Return whether a value is a sum of now() and of what does not change with time."""
+    match node:
+        case Call(function=function) if function in CLOCK_FUNCTIONS:
+            return True
+        case Call(function=function, arguments=arguments) if function in _SUMS:
+            return all(map(_is_sum, arguments))
+    return not is_volatile(node)

@@ -347,6 +347,8 @@ def test_deep_towers_of_shared_lists_are_paid_for() -> None:
     ("source", "expected"),
     [
         ("[3, 1.5, 2u].sort()", [1.5, 2, 3]),
+        ("'a'.split('', 2) + 'abc'.split('', 2) + ''.split('')", ["a", "a", "bc"]),
+        ("optional.of(1).orValue(1 / 0) + optional.of(2).or(xs[99]).value()", 3),
         ("[1, 1.0, 1u, '1', true].distinct()", [1, "1", True]),
         ("sets.contains([{'a': [1, 2.0]}], [{'a': [1u, 2]}])", True),
         ("[0.0 / 0.0, 0.0 / 0.0].distinct().size()", 2),
