@@ -30,6 +30,10 @@ ui: ## build the web page, with Node from PATH or PyPI, a minute the first time
 dist: $(INSTALLED) ## make sdist and wheel with the built page, which need no Node where they are installed
 	$(BIN)/python -m hack.page dist
 
+.PHONY: pictures
+pictures: $(BROWSER) ui ## take pictures of the web page into build/pictures, and those of the documentation, minutes
+	$(BIN)/python -m hack.docs.pictures $(ARGS)
+
 demo: $(INSTALLED) ## watch a Bundle walk through three environments on this machine
 	@mkdir -p build; $(PYTHON) -m hack.page build >build/page.log 2>&1 </dev/null & # its page says that it is being built
 	$(BIN)/kardinal demo

@@ -9,8 +9,6 @@ marked `asyncio(loop_scope="module")`, and `make test-ui` gives each module to o
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,46 +17,23 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from hack.browser import run_chromium
 from tests.browser.sample import link_of
 from tests.browser.screen import Screen
 from tests.resilience.processes import Local, Shell
 from tests.support.leaks import Possessions, left_behind
-
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-"""The names under which distributions have Chromium on PATH."""
-
-OPTIONS = (
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-sync",
-    "--no-first-run",
-)
-"""Options without which Chromium talks to other hosts by itself."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long_story: takes too long for every change; run by `make test-ui-all`")
 
 
-def find_chromium() -> str | None:
-    """Return the Chromium on PATH; None leaves it to Playwright, which has its own after `playwright install`."""
-    return next((found for name in CHROMIUM if (found := shutil.which(name))), None)
-
-
 @asynccontextmanager
 async def start_chromium() -> AsyncIterator[Any]:
     """Run a Chromium without any profile."""
-    playwright = pytest.importorskip("playwright.async_api", reason="needs Playwright: make test-ui")
-    async with playwright.async_playwright() as started:
-        # Chromium's sandbox does not start as root.
-        sandbox = os.getuid() != 0
-        browser = await started.chromium.launch(
-            executable_path=find_chromium(), args=list(OPTIONS), chromium_sandbox=sandbox
-        )
+    pytest.importorskip("playwright.async_api", reason="needs Playwright: make test-ui")
+    async with run_chromium() as browser:
         yield browser
-        await browser.close()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.docs.pictures import CHOSEN
 from hack.plane_suites import SUITES
 
 ROOT = Path(__file__).parents[2]
@@ -59,3 +60,12 @@ def test_a_name_that_pytest_does_not_collect_hides_no_test() -> None:
     hidden = re.compile(r"^(async )?def test_", re.MULTILINE)
     others = (path for path in (ROOT / "tests").rglob("*.py") if not path.name.startswith("test_"))
     assert [str(path.relative_to(ROOT)) for path in others if hidden.search(path.read_text())] == []
+
+
+def test_pictures_of_the_documentation_are_those_that_their_target_takes() -> None:
+    assert "hack.docs.pictures" in commands("pictures")
+    assert "`make pictures`" in (ROOT / "CONTRIBUTING.md").read_text()
+    kept = sorted(path.name for path in (ROOT / "docs" / "pictures").iterdir())
+    assert kept == sorted(CHOSEN.values())
+    guide = (ROOT / "docs" / "guides" / "web-page.md").read_text()
+    assert sorted(re.findall(r"!\[[^\]]{20,}\]\(\.\./pictures/(\S+)\)", guide)) == kept

@@ -61,13 +61,13 @@ def _notices(facts: PipelineFacts) -> Iterator[tuple[str, PageNotice]]:
             since = freeze.metadata.creation_timestamp if freeze is not None else None
             yield (
                 "paused",
-                PageNotice(tone="you", text=hold.message, detail=hold.purpose, command=hold.command, since=since),
+                PageNotice(tone="you", text=f"Paused: {hold.message}", command=hold.command, since=since),
             )
         elif hold.kind == "hold":
             text = f"{hold.environment}: {hold.message}"
             yield (
                 f"hold/{hold.environment}",
-                PageNotice(tone="you", text=text, detail=hold.purpose, command=hold.command),
+                PageNotice(tone="you", text=text, detail=f"To {hold.purpose}:", command=hold.command),
             )
     for index, note in enumerate(facts.view.notes):
         yield f"note/{index}", PageNotice(tone="warn", text=note)

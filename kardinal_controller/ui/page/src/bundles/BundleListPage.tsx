@@ -57,7 +57,7 @@ export default function BundleListPage() {
                     </Link>
                     <div className="small muted">{card.name}</div>
                   </td>
-                  <td>
+                  <td data-label="Pipeline">
                     <Link to={pipelinePath(card.namespace, card.pipeline)}>{card.pipeline}</Link>
                     <div className="small muted">
                       {card.namespace}{" "}
@@ -68,26 +68,26 @@ export default function BundleListPage() {
                       )}
                     </div>
                   </td>
-                  <td>
+                  <td data-label="State">
                     <StateIcon state={card.phase} />
                     {card.message && <div className="small muted clip">{card.message}</div>}
                   </td>
-                  <td>
+                  <td data-label="Runs in">
                     {card.runsIn.map((name) => (
                       <span key={name} className="chip">
                         {name}
                       </span>
                     ))}
                   </td>
-                  <td>
+                  <td data-label="Commit">
                     {card.commit && (
                       <code>
                         <OutLink link={card.commit} />
                       </code>
                     )}
                   </td>
-                  <td>{card.author}</td>
-                  <td>
+                  <td data-label="Author">{card.author}</td>
+                  <td data-label="Age">
                     <Age at={card.created} />
                   </td>
                 </tr>

@@ -46,14 +46,16 @@ export default function GraphListPage() {
                     </Link>
                     <div className="small muted">{graph.namespace}</div>
                   </td>
-                  <td>
+                  <td data-label="Accepted">
                     <Truth value={graph.accepted} label="Accepted" />
                   </td>
-                  <td>
+                  <td data-label="Ready">
                     <Truth value={graph.ready} label="Ready" />
                   </td>
-                  <td className="small muted">{graph.message}</td>
-                  <td>
+                  <td data-label="Why" className="small muted">
+                    {graph.message}
+                  </td>
+                  <td data-label="Age">
                     <Age at={graph.created} />
                   </td>
                 </tr>

@@ -47,7 +47,7 @@ export default function GraphPage({ namespace, name }: { namespace: string; name
             {Object.values(document.nodes).map((node) => (
               <tr key={node.id}>
                 <td className="strong">{node.id}</td>
-                <td>
+                <td data-label="Child">
                   {WITH_YAML.has(node.kind.toLowerCase()) && node.name ? (
                     <Link data-stop to={yamlPath(node.kind.toLowerCase(), namespace, node.name)}>
                       {node.name}
@@ -57,12 +57,16 @@ export default function GraphPage({ namespace, name }: { namespace: string; name
                   )}
                   <div className="small muted">{node.kind}</div>
                 </td>
-                <td className="small">{node.upstreams.join(", ")}</td>
-                <td>
-                  <Truth value={node.ready} label="Ready" />
-                  <div className="small muted">{node.message}</div>
+                <td data-label="After" className="small">
+                  {node.upstreams.join(", ")}
                 </td>
-                <td>{node.child || <span className="muted">not there yet</span>}</td>
+                <td data-label="Readiness">
+                  <Truth value={node.ready} label="Ready" />
+                  {node.message !== "Ready" && <div className="small muted">{node.message}</div>}
+                </td>
+                <td data-label="State">
+                  {node.child || <span className="muted">{node.ready === "True" ? "—" : "not there yet"}</span>}
+                </td>
               </tr>
             ))}
           </tbody>

@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useLayoutEffect, useMemo, useRef, useState, type CSSProperties } from "react";
 import { Link } from "wouter";
 
 import type { PipelineRow } from "../api/types";
@@ -24,10 +24,7 @@ export function Matrix({ rows }: { rows: readonly PipelineRow[] }) {
     scrollMargin: top,
   });
   // Every row is a grid of its own, so its columns may not depend on what is in them.
-  const columns = {
-    gridTemplateColumns: `minmax(0, 1.4fr) minmax(0, 1fr) repeat(${names.length}, minmax(0, 1fr))`,
-    minWidth: 320 + 145 * names.length,
-  };
+  const columns = { "--environments": names.length } as CSSProperties;
   return (
     <div className="panel matrix" role="table" aria-label="Versions by environment" aria-rowcount={lines.length + 1}>
       <div role="row" className="matrix-row head" style={columns}>

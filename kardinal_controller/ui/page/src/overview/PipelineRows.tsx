@@ -83,6 +83,7 @@ const Row = memo(function Row({ row }: { row: PipelineRow }) {
       </ol>
       <div className="why small">
         <p
+          title={why.text}
           className={["bad", "warn"].includes(why.tone) ? `tone-${why.tone} toned` : row.need === "rest" ? "muted" : ""}
         >
           <SentenceText sentence={why} />
@@ -91,7 +92,11 @@ const Row = memo(function Row({ row }: { row: PipelineRow }) {
           <p className="muted">
             {why.detail}
             {why.detail && why.until && " · "}
-            {why.until && <Countdown until={why.until} />}
+            {why.until && (
+              <>
+                goes on <Countdown until={why.until} />
+              </>
+            )}
           </p>
         )}
         {why.command && row.need !== "rest" && row.need !== "moving" && (
@@ -126,19 +131,18 @@ function Card({ row, card }: { row: PipelineRow; card: EnvironmentCard }) {
     >
       <span className="row small muted">
         <span className="ellipsis">{card.name}</span>
-        <span className="end">
-          <Age at={card.since} />
+        <span className={card.noAgentSince ? "end tone-warn toned" : "end"}>
+          {card.noAgentSince ? "no agent" : <Age at={card.since} />}
         </span>
       </span>
       <span className="row">
-        <span className="version ellipsis" title={card.version}>
+        <span className={card.version ? "version ellipsis" : "small muted"} title={card.version}>
           {card.version || "nothing yet"}
         </span>
         {card.behind > 0 && <span className="chip">{card.behind} behind</span>}
       </span>
       <span className="row">
         <StateIcon state={state} />
-        {card.noAgentSince && <span className="chip">no agent</span>}
       </span>
     </Link>
   );

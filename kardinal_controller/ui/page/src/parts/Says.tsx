@@ -8,33 +8,36 @@ import { OutLink } from "./OutLink";
 import { ToneIcon } from "./StateIcon";
 import { Countdown, Since } from "./Time";
 
-/** The text of a sentence, in which its link is followed where it stands. */
+/** The text of a sentence, in which its link is followed where it stands; a URL is as long as its number, `#7`. */
 export function SentenceText({ sentence }: { sentence: Sentence }) {
   const { text, link } = sentence;
-  const at = link?.text ? text.indexOf(link.text) : -1;
-  if (!link || at < 0)
+  if (!link) return <>{text}</>;
+  const named = text.includes(link.text) ? link.text : urlOf(text, link.text);
+  if (!named) {
     return (
       <>
-        {text}
-        {link && (
-          <>
-            {" "}
-            · <OutLink link={link} />
-          </>
-        )}
+        {text} · <OutLink link={link} />
       </>
     );
+  }
+  const at = text.indexOf(named);
   return (
     <>
       {text.slice(0, at)}
       <OutLink link={link} />
-      {text.slice(at + link.text.length)}
+      {text.slice(at + named.length)}
     </>
   );
 }
 
-/** The verdict at the top of a drawer, in its tint, with the countdown. */
-export function Verdict({ sentence }: { sentence: Sentence }) {
+/** Return the URL in a text that ends with the number of a pull request, as `…/pulls/7` with `#7`. */
+function urlOf(text: string, number: string): string | undefined {
+  const last = `/${number.replace("#", "")}`;
+  return text.split(" ").find((word) => word.includes("://") && word.endsWith(last));
+}
+
+/** The verdict at the top of a drawer, in its tint, with what time alone will change: "opens", or "goes on". */
+export function Verdict({ sentence, changes = "goes on" }: { sentence: Sentence; changes?: string }) {
   return (
     <div className={`notice tone-${sentence.tone}`}>
       <ToneIcon tone={sentence.tone} />
@@ -45,7 +48,7 @@ export function Verdict({ sentence }: { sentence: Sentence }) {
         {sentence.until && (
           <>
             {" "}
-            · <Countdown until={sentence.until} />
+            · {changes} <Countdown until={sentence.until} />
           </>
         )}
         {sentence.detail && <div className="small">{sentence.detail}</div>}
@@ -63,16 +66,16 @@ export function Notices({ notices }: { notices: Readonly<Record<string, PageNoti
         <strong>{notice.text}</strong> {notice.detail}{" "}
         {notice.since && (
           <>
-            since <Since at={notice.since} />.
+            Since <Since at={notice.since} />.
           </>
         )}{" "}
-        {notice.command && <code>{notice.command}</code>}
+        {notice.command && (
+          <span className="copied">
+            <code>{notice.command}</code>
+            <CopyButton text={notice.command} label="Copy the command" />
+          </span>
+        )}
       </div>
-      {notice.command && (
-        <span className="end">
-          <CopyButton text={notice.command} label="Copy the command" />
-        </span>
-      )}
     </div>
   ));
 }

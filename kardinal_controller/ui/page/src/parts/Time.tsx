@@ -29,11 +29,12 @@ export function Since({ at }: { at: string }) {
   return <Absolute at={moment} words={words} />;
 }
 
-/** A time ahead: `Mon 09:00 CET, in 2 d 13 h`. */
+/** A time ahead: `Mon 09:00 CET, in 2 d 13 h`; what is due is awaited "any moment". */
 export function Countdown({ until, onlyRest = false }: { until: string; onlyRest?: boolean }) {
   const moment = Date.parse(until);
   const words = useTimeWords((now) => {
-    const rest = moment <= now ? "any moment" : `in ${exactly(moment - now)}`;
+    if (moment <= now) return "any moment";
+    const rest = `in ${exactly(moment - now)}`;
     return onlyRest ? rest : `${clock(moment, now)}, ${rest}`;
   });
   return <Absolute at={moment} words={words} />;

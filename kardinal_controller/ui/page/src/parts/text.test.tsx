@@ -34,3 +34,13 @@ test("a link stands where its text stands in the sentence", () => {
   expect(screen.getByRole("link").textContent).toBe("#812");
   expect(screen.getByRole("paragraph").textContent).toBe("prod waits for a review of #812 since today");
 });
+
+test("the URL of a pull request is as long as its number", () => {
+  const text = "WaitingForMerge: waits for file:///srv/gitops.git#pull/7 to be merged";
+  render(
+    <p>
+      <SentenceText sentence={{ text, tone: "you", link: { text: "#7" } }} />
+    </p>,
+  );
+  expect(screen.getByRole("paragraph").textContent).toBe("WaitingForMerge: waits for #7 to be merged");
+});

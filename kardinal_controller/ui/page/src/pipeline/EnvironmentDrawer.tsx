@@ -49,7 +49,7 @@ export function EnvironmentDrawer({ environment, pipeline, place }: EnvironmentP
           No agent serves its shard since <Ago at={card.noAgentSince} />.
         </p>
       )}
-      {environment.error && (
+      {environment.error && !why?.text.includes(environment.error) && (
         <div className="notice tone-bad">
           <span className="break">{environment.error}</span>
         </div>

@@ -14,7 +14,7 @@ export function GateDrawer({ gate: document }: { gate: GateDocument }) {
         {gate.scope === "org" ? "org gate" : "team gate"} of <strong>{gate.namespace}</strong> before {gate.environment}
         {gate.scope === "org" && " · applies to every Pipeline that it selects"}
       </p>
-      <Verdict sentence={verdict} />
+      <Verdict sentence={verdict} changes="opens" />
       {document.message && ![verdict.text, verdict.detail].includes(document.message) && (
         <p className="break">{document.message}</p>
       )}

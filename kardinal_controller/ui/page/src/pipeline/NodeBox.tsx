@@ -34,7 +34,10 @@ export function EnvironmentBox({ drawn, place, chosen }: BoxProps & { drawn: Dra
         </span>
       </span>
       <span className="row">
-        <span className="version ellipsis" title={card.incoming ?? card.version}>
+        <span
+          className={(card.incoming ?? card.version) ? "version ellipsis" : "small muted"}
+          title={card.incoming ?? card.version}
+        >
           {card.incoming ?? (card.version || "nothing yet")}
         </span>
         {card.incoming && card.version && (
@@ -80,13 +83,15 @@ export function GateBox({ gate, place, chosen }: BoxProps & { gate: DrawnGate })
       data-stop
       aria-current={chosen || undefined}
       className={`box gate-box tone-${gate.answer.tone} ${closed ? "tinted" : ""} ${flash}`}
-      title={`${gate.namespace}/${gate.name} before ${gate.environment}`}
+      title={`${gate.namespace}/${gate.name} before ${gate.environment}: ${gate.detail}`}
     >
       <StateIcon state={gate.answer} word={false} />
       <span className="gate-words">
         <span className="ellipsis toned small">{gate.name}</span>
         <span className="ellipsis muted tiny">
-          {gate.opensAt ? <Countdown until={gate.opensAt} onlyRest /> : gate.detail || gate.answer.name}
+          {gate.answer.name}
+          {closed && " · "}
+          {closed && (gate.opensAt ? <Countdown until={gate.opensAt} onlyRest /> : gate.detail)}
         </span>
       </span>
     </Link>
