@@ -157,7 +157,7 @@ def _reference(name: str) -> str:
 def _schemas() -> dict[str, Any]:
     """Return the schemas of all models: no field is null, and a constant is always there."""
     named = [getattr(model, name) for name in model.__all__]
-    models = [each for each in named if isinstance(each, type) and issubclass(each, View)]
+    models = [each for each in named if isinstance(each, type) and issubclass(each, View) and each is not View]
     _, found = models_json_schema(
         [(each, "validation") for each in models], ref_template=_reference("{model}"), by_alias=True
     )

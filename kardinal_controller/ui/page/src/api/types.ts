@@ -394,10 +394,6 @@ export interface StreamEnd {
   readonly again: boolean;
 }
 
-/** A part of a document: immutable, in JSON with names in camelCase. */
-export interface View {
-}
-
 /** The person who looks, and what the page lets them do. */
 export interface Viewer {
   readonly user: string;
