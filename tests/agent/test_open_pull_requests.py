@@ -196,7 +196,7 @@ async def test_a_merge_while_a_gate_is_closed_is_flagged_and_not_verified_until_
     await wake(world)
     status = await reached(world, "HealthChecking")
     flagged = next(one for one in status["conditions"] if one["type"] == "MergedOutOfBand")
-    assert flagged["message"].endswith(f"by {PERSON} although held by gate soak: error rate 5%")
+    assert flagged["message"].endswith(f"was merged by {PERSON} although held by gate soak: error rate 5%")
     (event,) = await world.events("MergedOutOfBand")
     assert event["type"] == "Warning"
     await world.live(timedelta(minutes=10))
@@ -240,7 +240,7 @@ async def test_a_change_of_the_base_is_no_merge_of_the_promotion(promotions: Pro
     site.repository.git("branch", "elsewhere", "main")
     site.retarget(1, "elsewhere")
     await promotion.look()
-    assert "into elsewhere instead of main" in promotion.message
+    assert "is to be merged into elsewhere instead of main" in promotion.message
     site.merge(1)
     await promotion.look()
     assert promotion.failed is not None

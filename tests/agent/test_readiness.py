@@ -189,6 +189,7 @@ async def test_an_input_is_asked_for_its_ref(
     await world.apply(pipeline(repository, environments=[with_input(DEV, url | ref), later]))
     message = await judged(world, "False")
     assert message.startswith(f"input platform: {platform.url} has no {kind} {name}. ")
+    assert kind == "branch" or message.endswith("Push it, or name another tag or a branch")
     platform.git(kind, name, "main")
     assert await judged(world, "True")
 

@@ -132,7 +132,7 @@ def _health(**fields: Any) -> Change:
 
 IGNORED = [
     *(
-        (_health(**{name: "app"}), f"health.{name}", f"write health.resource.{name}; ")
+        (_health(**{name: "app"}), f"health.{name}", f"write health.resource.{name}; an object of a delivery tool")
         for name in ("kind", "name", "namespace")
     ),
     *(

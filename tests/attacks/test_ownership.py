@@ -140,7 +140,7 @@ async def test_nodes_that_are_added_to_the_graph_of_a_bundle_are_not_walked_and_
     nodes = (await world.get(GRAPH, "app-1"))["spec"]["nodes"]
     body = {"spec": {"nodes": [*nodes, template(handmade_step(repository))]}}
     await world.client.patch(GRAPH, "app-1", TEAM, body, kind=PatchType.MERGE)
-    assert "is not what Bundle app-1 was translated to" in await refused(world, "app-1")
+    assert "its spec is not what Bundle app-1 was translated to" in await refused(world, "app-1")
     # A longer way must not take the foreign node into the record.
     await world.apply(bundle("app-1", intent={"target": PROD}))
     found = await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Ready").get("reason") == "GraphChanged")

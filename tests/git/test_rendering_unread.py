@@ -74,7 +74,7 @@ async def test_a_kustomization_cannot_look_like_a_definition_of_custom_resources
     needs(programs, "kustomize")
     async with listening() as (port, connections):
         files = {"envs/dev/kustomization.yaml": filled(DISGUISED[name], port)}
-        with pytest.raises(EditError, match=r"takes in a=http://127.0.0.1:\d+/x, which is not in"):
+        with pytest.raises(EditError, match=r"takes in a=http://127.0.0.1:\d+/x, which is not in the repository"):
             await rendered(files, lambda tree: kustomize(renderer, tree))
     assert connections == []
 

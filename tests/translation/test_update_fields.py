@@ -50,7 +50,7 @@ LISTED_BY_HAND = [
         (
             {"update": {"strategy": "helm", "helm": {"values": [{"path": "image.tag"}]}, "pinDigest": True}},
             "update.helm.values",
-            "no path takes the digest that update.pinDigest asks for: list one",
+            "no path takes the digest that update.pinDigest asks for: list one with value: digest or",
         ),
     ],
 )
