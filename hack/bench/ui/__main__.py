@@ -64,7 +64,8 @@ class Figure:
         goal = "" if self.goal is None else f"≤ {self.goal:,.4g} {self.unit}"
         met = "" if self.goal is None else "met" if self.figure <= self.goal else "**missed**"
         note = f" ({self.note})" if self.note else ""
-        return f"| {self.what} | {goal} | {self.figure:,.3g} {self.unit}{note} | {met} |"
+        figure = f"{self.figure:,.0f}" if self.figure >= 100 else f"{self.figure:.1f}"
+        return f"| {self.what} | {goal} | {figure} {self.unit}{note} | {met} |"
 
 
 def _print(title: str, figures: Iterable[Figure]) -> None:
