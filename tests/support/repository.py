@@ -194,22 +194,33 @@ def create_repository(path: Path, files: Mapping[str, str], *, branch: str = "ma
     """Make a bare repository with one commit."""
     path.mkdir(parents=True)
     for name, content in _begun(tuple(files.items()), branch):
+        place = f"{path}/{name}"
         if content is None:
-            (path / name).mkdir()
+            os.mkdir(place)
         else:
-            (path / name).write_bytes(content)
+            with open(place, "wb") as file:
+                file.write(content)
     return GitRepository(path)
 
 
+_NEEDED = {"HEAD", "config", "hooks", "objects", "refs"}
+"""The entries of a new repository that Git needs, and the place for hooks: few are made sooner than many."""
+
+
 @lru_cache(maxsize=32)
-def _begun(files: tuple[tuple[str, str], ...], branch: str) -> list[tuple[Path, bytes | None]]:
+def _begun(files: tuple[tuple[str, str], ...], branch: str) -> list[tuple[str, bytes | None]]:
     """Return the directories and files of such a repository, for most tests begin with the same."""
     with TemporaryDirectory() as directory:
         repository = GitRepository(Path(directory))
         repository.git("init", "--quiet", "--bare", f"--initial-branch={branch}")
         repository.commit(dict(files), message="Begin", branch=branch)
         found = sorted(path for path in repository.path.rglob("*") if path.suffix != ".sample")
-        return [(path.relative_to(directory), None if path.is_dir() else path.read_bytes()) for path in found]
+        named = [(path, path.relative_to(directory)) for path in found]
+        return [
+            (str(name), None if path.is_dir() else path.read_bytes())
+            for path, name in named
+            if name.parts[0] in _NEEDED and name.parts[:2] != ("objects", "info")
+        ]
 
 
 def sample_files(environments: Sequence[str], *, application: str = APPLICATION) -> dict[str, str]:
