@@ -304,7 +304,7 @@ async def test_a_push_does_not_fail_because_a_fetch_holds_the_branch_in_the_mirr
 
 async def test_a_mirror_is_not_shallow(remote: Repository, bare: Git, tmp_path: Path) -> None:
     tip = bare("rev-parse", "main")
-    for number in range(30):
+    for number in range(3):
         tip = bare.commit({**manifests(), "README.md": f"{number}\n"}, parent=tip)
     first = bare("rev-list", "--max-parents=0", "main")
     assert await remote.contains("main", first)

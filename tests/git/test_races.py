@@ -105,15 +105,15 @@ async def test_agents_a_person_who_pushes_and_merged_pull_requests_lose_no_commi
         pull = await pulls.open(NewPullRequest(title="", body="", head=head, base="main"))
         await pulls.merge(pull.number, by="reviewer")
 
-    agents = [start_worker(bare, "one", 20), start_worker(bare, "two", 20)]
-    person = start_pushing(bare, tmp_path / "clone", 6)
-    await asyncio.gather(*(review(number) for number in range(6)))
+    agents = [start_worker(bare, "one", 12), start_worker(bare, "two", 12)]
+    person = start_pushing(bare, tmp_path / "clone", 4)
+    await asyncio.gather(*(review(number) for number in range(4)))
     await finished(*agents, person)
-    expected = [f"{name} {number}" for name in ("one", "two") for number in range(20)]
-    expected += [f"person {number}" for number in range(1, 7)] + [f"review {number}" for number in range(6)]
+    expected = [f"{name} {number}" for name in ("one", "two") for number in range(12)]
+    expected += [f"person {number}" for number in range(1, 5)] + [f"review {number}" for number in range(4)]
     assert sorted(subjects(bare)) == sorted([*expected, "Begin"])
     assert bare("rev-list", "--count", "--merges", "main") == "0"
-    assert len(bare("ls-tree", "-r", "--name-only", "main").split()) == len(manifests()) + 52
+    assert len(bare("ls-tree", "-r", "--name-only", "main").split()) == len(manifests()) + 32
     bare("fsck", "--strict")
 
 
@@ -146,14 +146,14 @@ async def test_two_agents_on_one_step_make_one_commit(
 async def test_a_process_killed_at_any_moment_loses_nothing_and_repeats_nothing(
     repository: Repository, bare: Git
 ) -> None:
-    for reached in (4, 11, 18):
-        worker = start_worker(bare, "one", 30)
+    for reached in (4, 11):
+        worker = start_worker(bare, "one", 20)
         await until_commits(bare, reached)
         worker.kill()
         worker.wait()
         # Whatever it held is free for the next one.
         await repository.land("main", setting("dev", b"v%d\n" % reached), message("dev", f"app-{reached}"))
-    await finished(start_worker(bare, "one", 30))
-    expected = [f"one {number}" for number in range(30)] + [f"promote app-{n} to dev" for n in (4, 11, 18)]
+    await finished(start_worker(bare, "one", 20))
+    expected = [f"one {number}" for number in range(20)] + [f"promote app-{n} to dev" for n in (4, 11)]
     assert sorted(subjects(bare)) == sorted([*expected, "Begin"])
     bare("fsck", "--strict")
