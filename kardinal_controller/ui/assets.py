@@ -37,7 +37,7 @@ _NOT_BUILT = """\
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="refresh" content="{seconds}">
+<script src="{script}" defer></script>
 <title>kardinal</title>
 </head>
 <body>
@@ -47,6 +47,9 @@ _NOT_BUILT = """\
 </body>
 </html>
 """
+# A refresh by HTML does not load a page again whose address has a fragment, as that of the link with its code.
+_RELOAD = f"setTimeout(() => location.reload(), {RELOAD_SECONDS * 1000});"
+_RELOAD_PATH = "reload.js"
 # What some systems do not know, or know by another name.
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".woff2": "font/woff2"}
 
@@ -84,7 +87,7 @@ class Assets:
         if self._files is None:
             self._files = await asyncio.to_thread(self._read)
         if self._files is None:
-            return await self._say_how()
+            return await self._say_how(request.match_info["path"])
         path = request.match_info["path"]
         is_asset = path.startswith("assets/")
         found = self._files.get(path)
@@ -95,12 +98,16 @@ class Assets:
             found = self._files["index.html"]
         return _response(request, found, caching=_ALWAYS if is_asset else "no-cache")
 
-    async def _say_how(self) -> web.Response:
+    async def _say_how(self, path: str) -> web.Response:
+        headers = {"Cache-Control": "no-store"}
+        if path == _RELOAD_PATH:
+            return web.Response(text=_RELOAD, content_type="text/javascript", headers=headers)
         is_building = await asyncio.to_thread((self._directory.parent / BUILDING).is_dir)
         title = "The page is being built" if is_building else "The page is not built"
         text = "" if is_building else "Build it in the source tree with <code>make ui</code>."
-        content = _NOT_BUILT.format(seconds=RELOAD_SECONDS, title=title, text=text)
-        return web.Response(text=content, content_type="text/html", headers={"Cache-Control": "no-store"})
+        script = html.escape(f"{self._base_path}/ui/{_RELOAD_PATH}", quote=True)
+        content = _NOT_BUILT.format(script=script, title=title, text=text)
+        return web.Response(text=content, content_type="text/html", headers=headers)
 
     def _read(self) -> Mapping[str, _File] | None:
         """Return the files by path, for example `assets/index-1f2e.js`; None if the page is not built."""

@@ -77,6 +77,7 @@ export function GateBox({ gate, place, chosen }: BoxProps & { gate: DrawnGate })
   const flash = useFlash(gate.answer.name);
   const to = place.to({ kind: "gate", environment: gate.environment, namespace: gate.namespace, gate: gate.name });
   const closed = gate.answer.tone !== "ok" && gate.answer.tone !== "rest";
+  const why = gate.opensAt ? <Countdown until={gate.opensAt} onlyRest /> : gate.detail;
   return (
     <Link
       to={to}
@@ -90,8 +91,7 @@ export function GateBox({ gate, place, chosen }: BoxProps & { gate: DrawnGate })
         <span className="ellipsis toned small">{gate.name}</span>
         <span className="ellipsis muted tiny">
           {gate.answer.name}
-          {closed && " · "}
-          {closed && (gate.opensAt ? <Countdown until={gate.opensAt} onlyRest /> : gate.detail)}
+          {closed && why && <> · {why}</>}
         </span>
       </span>
     </Link>
