@@ -198,7 +198,7 @@ async def test_bodies_that_stall_have_a_bound_in_all_namespaces_together(
     controller: ControlPlane, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bodies, "LARGE_IN_ALL", 2 * bodies.BODY_LIMIT)
-    monkeypatch.setattr(bodies, "PATIENCE", SHORT)
+    monkeypatch.setattr(bodies, "BODY_WITHIN", SHORT)
     announced = head(f"/api/v1/namespaces/{TEAM}/bundles", 1_000_000, bearer=TOKEN) + b"x" * 900_000
     delivery = orjson.dumps({"padding": "x" * 200_000, **orjson.loads(of_pull_request(7))})
     async with sockets(controller.api_url, 3, announced) as opened:
