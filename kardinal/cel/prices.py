@@ -183,7 +183,7 @@ def _range(budget: Budget, size: object) -> None:
 
 def _flatten(budget: Budget, items: object, depth: object = 1) -> None:
     if isinstance(items, list) and isinstance(depth, int):
-        budget.spend(5 + len(items), 8 * len(items))
+        budget.spend(20 + len(items), 8 * len(items))
         if depth > 0:
             for item in items:
                 _flatten(budget, item, depth - 1)

@@ -52,7 +52,7 @@ def _parsed(text: str, normalize: bool) -> Version | None:
 
 def _normalized(text: str) -> str:
     text = text.removeprefix("v")
-    core, sign, rest = re.fullmatch(r"([^-+]*)([-+]?)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    core, sign, rest = re.fullmatch(r"([^-+]*+)([-+]?+)(.*+)", text, re.DOTALL).groups()  # type: ignore[union-attr]
     numbers = [part.lstrip("0") or "0" if part else part for part in core.split(".", 2)]
     if len(numbers) < 3 and sign:
         return text

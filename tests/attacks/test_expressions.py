@@ -7,6 +7,7 @@ import contextlib
 import gc
 import time
 import tracemalloc
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -76,6 +77,15 @@ def scope() -> dict[str, Any]:
     return data()
 
 
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    """Collect no garbage: in a worker with the objects of a thousand tests that takes longer than an expression may."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collection")
 @pytest.mark.parametrize("name", DEAR)
 def test_no_expression_takes_the_event_loop_or_the_memory(name: str, scope: dict[str, Any]) -> None:
     assert len(DEAR[name]) <= 4096

@@ -48,6 +48,8 @@ def logged_bugs() -> Iterator[list[str]]:
             structlog.processors.add_log_level,
             _line,
         ],
+        # A command that ran in this process may have set a level for the whole process.
+        wrapper_class=structlog.make_filtering_bound_logger(0),
         # A command that runs in this process has standard output for itself.
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
