@@ -67,5 +67,5 @@ def test_pictures_of_the_documentation_are_those_that_their_target_takes() -> No
     assert "`make pictures`" in (ROOT / "CONTRIBUTING.md").read_text()
     kept = sorted(path.name for path in (ROOT / "docs" / "pictures").iterdir())
     assert kept == sorted(CHOSEN.values())
-    guide = (ROOT / "docs" / "guides" / "web-page.md").read_text()
+    guide = (ROOT / "docs/guides/web-page.md").read_text()
     assert sorted(re.findall(r"!\[[^\]]{20,}\]\(\.\./pictures/(\S+)\)", guide)) == kept
