@@ -48,7 +48,8 @@ def _parsed(text: str) -> Quantity | None:
     match = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         return None
-    value, suffix = Fraction(match[1].rstrip(".")), match[2] or ""
+    value = Fraction(match[1].rstrip("."))
+    suffix = match[2] or ""
     if suffix[:1] in ("e", "E") and len(suffix) > 1:
         exponent = int(suffix[1:])
         return Quantity(value * Fraction(10) ** exponent) if abs(exponent) < _EXPONENTS else None

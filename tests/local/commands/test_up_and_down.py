@@ -36,7 +36,8 @@ async def test_plane_is_private_alone_on_its_directory_and_keeps_its_data(
     directory = tmp_path / "local"
     local = Local(shell, directory, "--simulate")
     await local.up()
-    first, pid = local.process, local.pid
+    first = local.process
+    pid = local.pid
 
     assert f"export KUBECONFIG={local.kubeconfig}" in first.lines
     assert _mode(directory) == 0o700
