@@ -183,10 +183,12 @@ def _range(budget: Budget, size: object) -> None:
 
 def _flatten(budget: Budget, items: object, depth: object = 1) -> None:
     if isinstance(items, list) and isinstance(depth, int):
-        budget.spend(20 + len(items), 8 * len(items))
+        # A call in a deep recursion may take many times as long, because Python allocates memory for its frames.
+        budget.spend(60 + len(items), 8 * len(items))
         if depth > 0:
             for item in items:
-                _flatten(budget, item, depth - 1)
+                if isinstance(item, list):
+                    _flatten(budget, item, depth - 1)
 
 
 def _merged(budget: Budget, first: object, second: object) -> None:
