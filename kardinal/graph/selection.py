@@ -28,10 +28,10 @@ class Selection:
     requirements: tuple[Requirement, ...]
 
     @property
-    def label(self) -> tuple[str, str] | None:
-        """The key and value of a label that every selected object has; None when the selector demands no such label."""
+    def labels(self) -> tuple[tuple[str, str], ...]:
+        """The labels, each as key and value, that every selected object has."""
         wanted = ((key, values) for key, operator, values in self.requirements if operator == "In")
-        return next(((key, values[0]) for key, values in wanted if len(values) == 1), None)
+        return tuple((key, values[0]) for key, values in wanted if len(values) == 1)
 
     def matches(self, obj: JsonObject) -> bool:
         metadata = obj["metadata"]

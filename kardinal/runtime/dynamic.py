@@ -28,7 +28,8 @@ __all__ = ["LINGER", "DynamicInformers", "Handle"]
 LINGER = 30.0
 """The time in seconds for which a watch goes on after its last handle is closed."""
 
-Changed = Callable[[], None]
+Changed = Callable[[Event | None], None]
+"""Called with the change of an object, or with None when objects become readable or unreadable."""
 
 
 class Handle:
@@ -44,6 +45,11 @@ class Handle:
     def synced(self) -> bool:
         """Return whether all scopes have been read once."""
         return all(share.informer.synced for share in self._shares)
+
+    @property
+    def informers(self) -> Sequence[Informer]:
+        """The shared informers of the scopes, for callers that need their indexes."""
+        return [share.informer for share in self._shares]
 
     @property
     def outage(self) -> Outage | None:
@@ -104,7 +110,7 @@ class DynamicInformers:
         projection: Projection | None = None,
         changed: Changed,
     ) -> Handle:
-        """Watch objects. `changed` is called when an object changes, and when objects become readable or unreadable."""
+        """Watch objects. `changed` hears of each change after the first list, and when they become (un)readable."""
         scopes = [WatchScope(resource, namespace, labels, fields) for namespace in dict.fromkeys(namespaces)]
         return Handle([self._share(scope, projection) for scope in scopes], changed)
 
@@ -184,13 +190,13 @@ class _Share:
 
     def heard(self, event: Event) -> None:
         if not event.initial:
-            self._tell()
+            self._tell(event)
 
     def moved(self) -> None:
         """Notify the handles that the objects can be read now, or that it is known why they cannot."""
         self.read.set()
-        self._tell()
+        self._tell(None)
 
-    def _tell(self) -> None:
+    def _tell(self, event: Event | None) -> None:
         for changed in list(self.users.values()):
-            changed()
+            changed(event)

@@ -15,7 +15,7 @@ from kardinal.clock import Clock
 from kardinal.kube import Client, Forbidden, KubeError, NotFound, Unauthorized
 from kardinal.objects import JsonObject, ResourceType
 from kardinal.promotion.api import PromotionStep
-from kardinal.runtime import DynamicInformers, Handle
+from kardinal.runtime import DynamicInformers, Event, Handle
 from kardinal_agent.health.detection import DEPLOYERS, GIT_REPOSITORY, Detected, deployers
 from kardinal_agent.health.namespaces import HealthNamespaces
 from kardinal_agent.health.verdict import WatchedObjects
@@ -132,5 +132,5 @@ def _namespace(found: JsonObject) -> str:
     return namespace
 
 
-def _nothing() -> None:
+def _nothing(_: Event | None) -> None:
     """Ignore a change."""

@@ -14,7 +14,7 @@ from functools import partial
 from kardinal.kube import Forbidden, NotFound, Unauthorized
 from kardinal.objects import POD, JsonObject, Key, ResourceType
 from kardinal.objects.text import cut, printable
-from kardinal.runtime import Channel, DynamicInformers, Handle, Outage
+from kardinal.runtime import Channel, DynamicInformers, Event, Handle, Outage
 from kardinal_agent.health.pods import narrowed
 from kardinal_agent.health.verdict import Watched, WatchedObjects
 
@@ -88,7 +88,7 @@ class HealthWatches:
             changed=partial(self._changed, key),
         )
 
-    def _changed(self, key: Key) -> None:
+    def _changed(self, key: Key, _: Event | None) -> None:
         # A run that is reading now sees the change anyway.
         if key not in self._reading:
             self._channel.push(key)

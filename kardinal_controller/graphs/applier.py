@@ -8,7 +8,8 @@ lost: a new process tries once more and gets the same answer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -29,6 +30,7 @@ from kardinal.kube import (
     NotFound,
 )
 from kardinal.objects import JsonObject
+from kardinal_controller.graphs.interests import ObjectWrite
 from kardinal_controller.graphs.observed import ObservedObjects
 
 __all__ = ["Applier", "Memory"]
@@ -58,11 +60,20 @@ class Memory:
 class Applier:
     """Writes for one Graph, under its field manager."""
 
-    def __init__(self, client: Client, *, clock: Clock, field_manager: str, memory: Memory) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock,
+        field_manager: str,
+        memory: Memory,
+        writing: Callable[[ObjectKey], AbstractContextManager[ObjectWrite]],
+    ) -> None:
         self._client = client
         self._clock = clock
         self._manager = field_manager
         self._memory = memory
+        self._writing = writing
         self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
 
     async def apply(self, applies: Sequence[Apply], view: ObservedObjects) -> None:
@@ -89,7 +100,9 @@ class Applier:
             return
         try:
             async with self._slots:
-                live = await self._send(apply)
+                with self._writing(key) as write:
+                    live = await self._send(apply)
+                    write.answered(live)
         except KubeError as error:
             self._memory.failures[key] = self._failure(apply, error)
             log.info("an object of a Graph could not be applied", object=str(key), reason=str(error)[:MESSAGE_LIMIT])

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kardinal.clock import Clock
+from kardinal.graph.identity import FINALIZER
 from kardinal.graph.revision import OWNER_INDEX, owner_uids
 from kardinal.kube import Client
 from kardinal.objects import GRAPH, GRAPH_REVISION
 from kardinal.runtime import Controller, KeyMemory, Manager, Watch, to_owner
-from kardinal.runtime.predicates import deleted, metadata_changed
+from kardinal.runtime.finalizers import has_finalizer
+from kardinal.runtime.predicates import Predicate, deleted, metadata_changed
 from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.graphs.compiling import GraphCompiler
-from kardinal_controller.graphs.observed import Interests, index_by_graph
+from kardinal_controller.graphs.interests import Interests
+from kardinal_controller.graphs.observed import index_by_graph
 from kardinal_controller.graphs.ownership import GraphOwner, GraphOwners
 from kardinal_controller.graphs.reconciler import GraphReconciler
 
 __all__ = ["graph_controller"]
+
+_finalizer_lost = Predicate(lambda event: event.new is not None and not has_finalizer(event.new, FINALIZER))
+"""The finalizer of the engine is not there, or no longer."""
 
 
 def graph_controller(
@@ -33,11 +39,11 @@ def graph_controller(
     revisions = manager.informer(GRAPH_REVISION)
     objects = {resource: manager.informer(resource) for resource in registered.kinds}
     revisions.index(OWNER_INDEX, owner_uids)
-    for informer in objects.values():
-        index_by_graph(informer)
-
     memory = KeyMemory(graphs)
     interests = Interests(memory)
+    for informer in objects.values():
+        index_by_graph(informer)
+        interests.follow(informer)
     reconciler = GraphReconciler(
         client,
         compiler=GraphCompiler(expressions, memory),
@@ -55,13 +61,13 @@ def graph_controller(
         "graph",
         reconciler,
         [
-            # Not the status, which the engine writes itself.
+            # Neither the status nor that the finalizer is there, which the engine writes itself.
             Watch(
                 graphs,
-                when=metadata_changed("uid", "generation", "deletionTimestamp", "finalizers", "ownerReferences"),
+                when=metadata_changed("uid", "generation", "deletionTimestamp", "ownerReferences") | _finalizer_lost,
             ),
             Watch(revisions, to_owner(GRAPH), when=deleted),
-            *(Watch(informer, interests.mapper(resource)) for resource, informer in objects.items()),
+            interests,
             *registered.changes(),
         ],
         memory=memory,

@@ -1,4 +1,4 @@
-"""The objects that a walk reads, and the Graphs that must be walked again when an object changes.
+"""The objects that a walk reads.
 
 Objects are read from the caches. An object that this reconcile has just applied replaces the cached one until the cache
 has it, so that the next pass sees its own writes without waiting for a watch.
@@ -8,24 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
 
 from kardinal.graph.identity import ObjectKey, claims, is_owned_by, object_key
 from kardinal.graph.selection import Selection
-from kardinal.graph.walk_types import Seen, Walk
-from kardinal.objects import GRAPH, JsonObject, Key, ResourceType, labels_of
-from kardinal.runtime import Informer, KeyMemory, Mapper, to_owner
+from kardinal.objects import GRAPH, JsonObject, ResourceType, labels_of
+from kardinal.runtime import Informer
 
-__all__ = ["Interests", "LabelIndexes", "ObservedObjects", "index_by_graph"]
+__all__ = ["LabelIndexes", "ObservedObjects", "index_by_graph"]
 
 _INDEX = "owned-by-graph"
 _LABEL = "label {}"
-_OWNERS = to_owner(GRAPH, controller_only=False)
-
-Entry = TypeVar("Entry")
-
-_Shelf = tuple[ResourceType, tuple[str, str] | None]
-"""A kind, and a label that all objects of the selections there have."""
 
 
 def index_by_graph(informer: Informer) -> None:
@@ -49,9 +41,9 @@ class LabelIndexes:
         """Return the objects that may match a selection; the caller compares each."""
         informer = self._informers[selection.resource]
         namespace = selection.namespace
-        if selection.label is None:
+        if not selection.labels:
             return informer.list(namespace)
-        key, value = selection.label
+        key, value = selection.labels[0]
         if (selection.resource, key) not in self._filed:
             self._filed.add((selection.resource, key))
             informer.index(_LABEL.format(key), partial(_values_of_label, key))
@@ -122,56 +114,3 @@ def _place(item: tuple[ObjectKey, JsonObject]) -> tuple[str, str, str]:
 
 def _revision(obj: JsonObject) -> int:
     return int(obj["metadata"]["resourceVersion"])
-
-
-class Interests:
-    """The Graphs that read each object, as of their last walk."""
-
-    def __init__(self, memory: KeyMemory) -> None:
-        self._reads: dict[ObjectKey, set[Key]] = {}
-        self._selections: dict[_Shelf, dict[Selection, set[Key]]] = {}
-        self._walks: dict[Key, Walk | Seen] = {}
-        memory.on_drop(self._remove)
-
-    def note(self, graph: Key, walk: Walk | Seen) -> None:
-        """Replace the interests of `graph` by the objects and selections that `walk` has read."""
-        self._remove(graph)
-        self._walks[graph] = walk
-        for key in walk.reads:
-            self._reads.setdefault(key, set()).add(graph)
-        for selection in walk.selections:
-            shelf = self._selections.setdefault((selection.resource, selection.label), {})
-            shelf.setdefault(selection, set()).add(graph)
-
-    def _remove(self, graph: Key) -> None:
-        walk = self._walks.pop(graph, None)
-        if walk is None:
-            return
-        _discard(self._reads, walk.reads, graph)
-        for selection in walk.selections:
-            shelf = selection.resource, selection.label
-            _discard(self._selections[shelf], [selection], graph)
-            if not self._selections[shelf]:
-                del self._selections[shelf]
-
-    def mapper(self, resource: ResourceType) -> Mapper:
-        """Return the Graphs that a change of an object of this kind concerns: they own it, or they read it."""
-
-        def concerned(obj: JsonObject) -> Iterable[Key]:
-            keys = list(_OWNERS(obj))
-            keys += self._reads.get(object_key(resource, obj), ())
-            for label in (None, *labels_of(obj).items()):
-                for selection, graphs in self._selections.get((resource, label), {}).items():
-                    if selection.matches(obj):
-                        keys += graphs
-            return dict.fromkeys(keys)
-
-        return concerned
-
-
-def _discard(index: dict[Entry, set[Key]], entries: Iterable[Entry], graph: Key) -> None:
-    for entry in entries:
-        graphs = index[entry]
-        graphs.discard(graph)
-        if not graphs:
-            del index[entry]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
 
@@ -29,7 +30,8 @@ from kardinal.runtime import EventRecorder, Informer, KeyMemory, Result, StatusW
 from kardinal.runtime.finalizers import add_finalizer, has_finalizer, is_being_deleted, remove_finalizer
 from kardinal_controller.graphs.applier import Applier, Memory
 from kardinal_controller.graphs.compiling import GraphCompiler
-from kardinal_controller.graphs.observed import Interests, LabelIndexes, ObservedObjects
+from kardinal_controller.graphs.interests import Interests
+from kardinal_controller.graphs.observed import LabelIndexes, ObservedObjects
 from kardinal_controller.graphs.ownership import Admission, GraphOwner, GraphOwners
 from kardinal_controller.graphs.slices import walk_in_slices
 
@@ -141,7 +143,13 @@ class GraphReconciler:
         view = ObservedObjects(self._objects, self._labels, namespace=key.namespace, uid=uid, specs=specs)
         owner = self._owners.of(obj)
         writer = owner.identity(obj) if owner is not None else self._client
-        applier = Applier(writer, clock=self._clock, field_manager=field_manager(*key), memory=known.memory)
+        applier = Applier(
+            writer,
+            clock=self._clock,
+            field_manager=field_manager(*key),
+            memory=known.memory,
+            writing=partial(self._interests.writing, key),
+        )
         return _Run(key, obj, known, owner, view, applier, self._clock.now())
 
     async def _converge(self, run: _Run, program: CompiledGraph) -> Walk:

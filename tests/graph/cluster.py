@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kardinal.graph.compile import compile_graph
+from kardinal.graph.compile import CompiledGraph, compile_graph
 from kardinal.graph.drift import applied_part, covers
 from kardinal.graph.evaluator import Overruns
 from kardinal.graph.identity import (
@@ -168,6 +168,10 @@ class Engine:
 
     def first(self) -> Walk:
         """Return the result of one pass, of which nothing is carried out."""
+        return self.pass_over(compile_graph({"nodes": self.nodes}))
+
+    def pass_over(self, graph: CompiledGraph) -> Walk:
+        """Return the result of one pass over a graph that was compiled before."""
         situation = WalkInput(
             self._identity,
             Observed(self.cluster, self._identity.uid),
@@ -179,7 +183,7 @@ class Engine:
             self.not_ready_since,
             self._overruns,
         )
-        return walk(compile_graph({"nodes": self.nodes}), situation)
+        return walk(graph, situation)
 
     def walk(self) -> Walk:
         """One reconcile."""

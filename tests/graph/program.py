@@ -89,6 +89,27 @@ def graph(*nodes: JsonObject, name: str = "g", owner: JsonObject | None = None) 
     }
 
 
+class Walks:
+    """The number of reconciles of an engine since it was last asked."""
+
+    def __init__(self, world: World, engine: GraphEngine) -> None:
+        self._world = world
+        self._metrics = engine.manager.metrics
+        self._before = self._total()
+
+    async def take(self) -> int:
+        """Once nothing more happens."""
+        await self._world.settle()
+        before = self._before
+        self._before = self._total()
+        return self._before - before
+
+    def _total(self) -> int:
+        labels = [{"controller": "graph", "result": result} for result in ("success", "requeue_after", "error")]
+        found = (self._metrics.get_sample_value("controller_runtime_reconcile_total", each) for each in labels)
+        return sum(int(value or 0) for value in found)
+
+
 class Writes:
     """The engine's requests that change something, as `verb resource/name`, since it was last asked."""
 

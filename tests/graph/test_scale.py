@@ -6,17 +6,19 @@ import random
 
 import pytest
 
+from kardinal.graph.identity import ObjectKey
 from kardinal.graph.selection import Selection, parse_selector
 from kardinal.graph.texts import NAMESPACE_EXPRESSIONS, NamespaceTexts, TooManyExpressions
 from kardinal.graph.walk_types import Seen
 from kardinal.kube import Client, ClusterAccess, Connection
 from kardinal.objects import CONFIG_MAP, JsonObject, Key, key_of
 from kardinal.promotion.kinds import POLICY_GATE
-from kardinal.runtime import KeyMemory
+from kardinal.runtime import ChangeKind, Event, KeyMemory
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.reflector import WatchScope
-from kardinal_controller.graphs.observed import Interests, LabelIndexes
+from kardinal_controller.graphs.interests import Interests
+from kardinal_controller.graphs.observed import LabelIndexes
 from tests.support.clock import VirtualClock
 from tests.support.work import calls
 
@@ -47,21 +49,42 @@ class NoObjects:
         return None
 
 
+def updated(obj: JsonObject) -> Event:
+    """Return the event of a change of an object."""
+    return Event(ChangeKind.UPDATED, key_of(obj), obj, obj)
+
+
+def setting(number: int) -> ObjectKey:
+    return ObjectKey(CONFIG_MAP, "team", f"setting-{number}")
+
+
 def interests(graphs: int, memory: KeyMemory | None = None) -> Interests:
+    """Return the interests of Graphs that each read one object and select freezes, and all objects of a namespace."""
     found = Interests(memory or KeyMemory(NoObjects()))
     for number in range(graphs):
-        found.note(Key("team", f"g-{number}"), Seen(frozenset(), frozenset([freezes(f"app-{number}")])))
+        own = Selection(POLICY_GATE, f"team-{number}", ())
+        selections = frozenset([freezes(f"app-{number}"), own])
+        found.note(Key("team", f"g-{number}"), Seen(frozenset([setting(number)]), selections))
     return found
 
 
 @pytest.mark.parametrize(
     "changed",
-    [gate("hours", type="gate", pipeline="app-1", bundle="b"), gate("no-labels")],
-    ids=["a gate", "without labels"],
+    [
+        gate("hours", type="gate", pipeline="app-1", bundle="b"),
+        gate("app-7-freeze", type="freeze", pipeline="app-7"),
+        gate("no-labels"),
+        gate("read"),
+    ],
+    ids=["a gate", "what one selects", "without labels", "what one reads"],
 )
 def test_finding_whom_a_change_concerns_costs_the_same_beside_many_graphs(changed: JsonObject) -> None:
-    few, many = (interests(number).mapper(POLICY_GATE) for number in (FEW, MANY))
-    assert calls(lambda: list(few(changed))) == calls(lambda: list(many(changed)))
+    few, many = (interests(number) for number in (FEW, MANY))
+    for each in (few, many):
+        each.note(Key("team", "reader"), Seen(frozenset([ObjectKey(POLICY_GATE, "team", "read")]), frozenset()))
+    event = updated(changed)
+    assert few.concerned(POLICY_GATE, event) == many.concerned(POLICY_GATE, event)
+    assert calls(lambda: few.concerned(POLICY_GATE, event)) == calls(lambda: many.concerned(POLICY_GATE, event))
 
 
 def test_a_change_concerns_the_graphs_that_select_the_object() -> None:
@@ -69,14 +92,19 @@ def test_a_change_concerns_the_graphs_that_select_the_object() -> None:
     found = interests(FEW, memory)
     anything = Selection(POLICY_GATE, None, parse_selector({"matchExpressions": [{"key": "x", "operator": "Exists"}]}))
     found.note(Key("team", "all"), Seen(frozenset(), frozenset([anything, freezes("app-3")])))
-    mapper = found.mapper(POLICY_GATE)
 
-    assert set(mapper(gate("f", type="freeze", pipeline="app-3"))) == {Key("team", "g-3"), Key("team", "all")}
-    assert set(mapper({"metadata": {"name": "f", "namespace": "other", "labels": {"x": ""}}})) == {Key("team", "all")}
-    assert list(found.mapper(CONFIG_MAP)(gate("f", type="freeze", pipeline="app-3"))) == []
+    def concerned(changed: JsonObject) -> set[Key]:
+        return set(found.concerned(POLICY_GATE, updated(changed)))
+
+    assert concerned(gate("f", type="freeze", pipeline="app-3")) == {Key("team", "g-3"), Key("team", "all")}
+    elsewhere = gate("f") | {}
+    elsewhere["metadata"] |= {"namespace": "other", "labels": {"x": ""}}
+    assert concerned(elsewhere) == {Key("team", "all")}
+    assert found.concerned(CONFIG_MAP, updated(gate("f", type="freeze", pipeline="app-3"))) == []
+    assert found.concerned(CONFIG_MAP, updated(gate("setting-4"))) == [Key("team", "g-4")]
 
     memory.drop(Key("team", "all"))
-    assert set(mapper(gate("f", type="freeze", pipeline="app-3", x=""))) == {Key("team", "g-3")}
+    assert concerned(gate("f", type="freeze", pipeline="app-3", x="")) == {Key("team", "g-3")}
 
 
 def gates(number: int) -> tuple[LabelIndexes, Informer]:

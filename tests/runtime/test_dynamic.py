@@ -10,7 +10,7 @@ import pytest
 
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import JsonObject
-from kardinal.runtime import Handle, Manager
+from kardinal.runtime import Event, Handle, Manager
 from kardinal.runtime.dynamic import LINGER
 from tests.runtime.apiserver import WIDGET, WidgetServer, refusal
 from tests.runtime.conftest import turns, until
@@ -20,14 +20,17 @@ A_LITTLE_LATER = timedelta(seconds=LINGER)
 
 
 class Viewer:
-    """A user of widgets that counts how often there is news."""
+    """A user of widgets that notes which of them moved, and counts how often there is news."""
 
     def __init__(self, manager: Manager) -> None:
         self._manager = manager
         self.news = 0
+        self.moved: list[str] = []
 
-    def changed(self) -> None:
+    def changed(self, event: Event | None) -> None:
         self.news += 1
+        if event is not None:
+            self.moved.append(f"{event.change} {event.key.name}")
 
     def open(self, namespace: str | None = "default", name: str | None = None) -> Handle:
         fields = f"metadata.name={name}" if name else None
@@ -69,6 +72,7 @@ async def test_dynamic_informer_reads_and_reports_every_change(server: WidgetSer
     await server.remove("a")
     await until(lambda: viewer.news == before + 2)
     assert names(handle) == ["b"]
+    assert viewer.moved == ["ADDED b", "DELETED a"]
     handle.close()
 
 

@@ -1,0 +1,173 @@
+"""The Graphs that must be walked again when an object changes: those that own it, read it or select it.
+
+A change is looked up in indexes, so that it costs the same beside five Graphs and beside five thousand. An object that
+a Graph reads is indexed by its key, and a selection under one of the labels that all its objects have: the label under
+which the fewest other selections are indexed.
+
+A Graph is not walked again for the watch event of its own write. It has walked with the answer to that write already,
+so the event of that revision contains no news. The event often arrives before the answer; it is then kept until the
+revision is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeVar
+
+from kardinal.graph.identity import ObjectKey, object_key
+from kardinal.graph.selection import Selection
+from kardinal.graph.walk_types import Seen, Walk
+from kardinal.objects import GRAPH, JsonObject, Key, ResourceType, labels_of
+from kardinal.runtime import Event, Informer, KeyMemory, to_owner
+from kardinal.runtime.queue import INITIAL_PRIORITY, PriorityQueue
+
+__all__ = ["Interests", "ObjectWrite"]
+
+_Entry = TypeVar("_Entry", bound=Hashable)
+
+_OWNERS: Final = to_owner(GRAPH, controller_only=False)
+
+_Shelf = tuple[ResourceType, str | None, tuple[str, str] | None]
+"""A kind, a namespace, and a label that all objects of the selections there have."""
+
+
+@dataclass(slots=True, eq=False)
+class ObjectWrite:
+    """A write of a Graph to one object. `revision` is that of the answer, 0 while the write is under way.
+
+    `heard`: the newest revision of which an event came while the write was under way.
+    """
+
+    revision: int = 0
+    heard: int = 0
+
+    def answered(self, obj: JsonObject) -> None:
+        """Note the answer of the API server, with which the Graph will be walked."""
+        self.revision = _revision(obj)
+
+
+class Interests:
+    """Implements `Source` for the controller of Graphs: changes of the objects that Graphs own, read or select."""
+
+    def __init__(self, memory: KeyMemory) -> None:
+        self._reads: dict[ObjectKey, set[Key]] = {}
+        self._selections: dict[_Shelf, dict[Selection, set[Key]]] = {}
+        self._shelves: dict[Selection, _Shelf] = {}
+        self._walks: dict[Key, Walk | Seen] = {}
+        self._writes: dict[Key, dict[ObjectKey, ObjectWrite]] = memory.map()
+        self._queues: list[PriorityQueue] = []
+        memory.on_drop(self._remove)
+
+    # Events.
+
+    def attach(self, queue: PriorityQueue) -> None:
+        self._queues.append(queue)
+
+    def follow(self, informer: Informer) -> None:
+        """Hear of every change of the objects of a declared informer."""
+        informer.on_event(partial(self.heard, informer.resource))
+
+    def heard(self, resource: ResourceType, event: Event) -> None:
+        """Put the Graphs that an event concerns on the queue."""
+        priority = INITIAL_PRIORITY if event.initial else 0
+        for graph in self.concerned(resource, event):
+            self.push(graph, priority=priority)
+
+    def push(self, graph: Key, *, priority: int = 0) -> None:
+        for queue in self._queues:
+            queue.add(graph, priority=priority)
+
+    def concerned(self, resource: ResourceType, event: Event) -> list[Key]:
+        """Return the Graphs that have to be walked again because of a change."""
+        states = [obj for obj in (event.old, event.new) if obj is not None]
+        graphs = dict.fromkeys(graph for obj in states for graph in self._graphs_of(resource, obj))
+        if event.new is None:
+            return list(graphs)
+        key = object_key(resource, event.new)
+        revision = _revision(event.new)
+        return [graph for graph in graphs if not self._is_own_write(graph, key, revision)]
+
+    def _graphs_of(self, resource: ResourceType, obj: JsonObject) -> Iterable[Key]:
+        key = object_key(resource, obj)
+        yield from _OWNERS(obj)
+        yield from self._reads.get(key, ())
+        for namespace in dict.fromkeys((key.namespace, None)):
+            for label in (None, *labels_of(obj).items()):
+                for selection, graphs in self._selections.get((resource, namespace, label), {}).items():
+                    if selection.matches(obj):
+                        yield from graphs
+
+    # The interests of a Graph, as of its last walk.
+
+    def note(self, graph: Key, walk: Walk | Seen) -> None:
+        """Replace the interests of `graph` by the objects and selections that `walk` has read."""
+        before = self._walks.get(graph)
+        if before is not None and before.reads == walk.reads and before.selections == walk.selections:
+            return
+        self._remove(graph)
+        self._walks[graph] = walk
+        for key in walk.reads:
+            self._reads.setdefault(key, set()).add(graph)
+        for selection in walk.selections:
+            shelf = self._shelves.get(selection) or self._emptiest_shelf(selection)
+            self._shelves[selection] = shelf
+            self._selections.setdefault(shelf, {}).setdefault(selection, set()).add(graph)
+
+    def _emptiest_shelf(self, selection: Selection) -> _Shelf:
+        shelves = [(selection.resource, selection.namespace, label) for label in selection.labels or (None,)]
+        return min(shelves, key=lambda shelf: len(self._selections.get(shelf, ())))
+
+    def _remove(self, graph: Key) -> None:
+        walk = self._walks.pop(graph, None)
+        if walk is None:
+            return
+        for key in walk.reads:
+            _discard(self._reads, key, graph)
+        for selection in walk.selections:
+            shelf = self._shelves[selection]
+            _discard(self._selections[shelf], selection, graph)
+            if selection not in self._selections[shelf]:
+                del self._shelves[selection]
+            if not self._selections[shelf]:
+                del self._selections[shelf]
+
+    # Own writes.
+
+    @contextmanager
+    def writing(self, graph: Key, key: ObjectKey) -> Iterator[ObjectWrite]:
+        """Write to an object for a Graph; the answer is given to `ObjectWrite.answered`."""
+        write = ObjectWrite()
+        writes = self._writes.setdefault(graph, {})
+        writes[key] = write
+        try:
+            yield write
+        finally:
+            if write.heard > write.revision:
+                self.push(graph)
+            if write.heard >= write.revision and writes.get(key) is write:
+                del writes[key]
+
+    def _is_own_write(self, graph: Key, key: ObjectKey, revision: int) -> bool:
+        write = self._writes.get(graph, {}).get(key)
+        if write is None:
+            return False
+        if not write.revision:
+            write.heard = max(write.heard, revision)
+            return True
+        if revision >= write.revision:
+            del self._writes[graph][key]
+        return revision <= write.revision
+
+
+def _discard(index: dict[_Entry, set[Key]], entry: _Entry, graph: Key) -> None:
+    graphs = index[entry]
+    graphs.discard(graph)
+    if not graphs:
+        del index[entry]
+
+
+def _revision(obj: JsonObject) -> int:
+    return int(obj["metadata"]["resourceVersion"])

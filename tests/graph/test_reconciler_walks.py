@@ -1,0 +1,44 @@
+"""How often a Graph is walked: once for each change that concerns it, and never for its own writes."""
+
+from __future__ import annotations
+
+from kardinal.objects import CONFIG_MAP, GRAPH
+from tests.graph.cluster import config
+from tests.graph.program import Walks, existing, graph, start_engine, states, text
+from tests.support.names import TEAM
+from tests.support.world import World
+
+
+async def test_graph_is_walked_once_for_its_creation_and_not_for_its_own_writes(world: World) -> None:
+    walks = Walks(world, await start_engine(world))
+    await world.apply(graph(config("a", {"x": "1"}), config("b", {"x": "${a.metadata.uid}"})))
+    assert await walks.take() == 1
+    assert await states(world) == {"a": "Ready", "b": "Ready"}
+    await world.apply(graph(config("a", {"x": "2"}), config("b", {"x": "${a.metadata.uid}"})))
+    assert await walks.take() == 1
+    assert await text(world, "a") == "x=2"
+
+
+async def test_change_by_another_hand_walks_the_graphs_that_it_concerns_alone(world: World) -> None:
+    reader = {"id": "r", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs"}}}
+    await world.apply(existing("theirs", {"x": "1"}))
+    walks = Walks(world, await start_engine(world))
+    await world.apply(graph(reader, config("b", {"x": "${r.data.x}"}), name="reads"), graph(config("c"), name="other"))
+    assert await walks.take() == 2
+    await world.client.patch(CONFIG_MAP, "theirs", TEAM, {"data": {"x": "2"}})
+    assert await walks.take() == 1
+    assert await text(world, "b") == "x=2"
+    await world.apply(existing("nobodys"))
+    assert await walks.take() == 0
+    await world.client.patch(CONFIG_MAP, "b", TEAM, {"data": {"x": "by hand"}})
+    assert await walks.take() == 1
+    assert await text(world, "b") == "x=2"
+
+
+async def test_graph_that_loses_its_finalizer_gets_it_back(world: World) -> None:
+    walks = Walks(world, await start_engine(world))
+    await world.apply(graph(config("a")))
+    assert await walks.take() == 1
+    await world.client.patch(GRAPH, "g", TEAM, {"metadata": {"finalizers": None}})
+    assert await walks.take() == 1
+    assert (await world.get(GRAPH, "g"))["metadata"]["finalizers"]
