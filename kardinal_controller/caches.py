@@ -10,7 +10,7 @@ from collections.abc import Iterable, Reversible
 
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, labels_of
 from kardinal.objects.conditions import find_condition
-from kardinal.promotion.api.names import LABEL_PIPELINE, label_value
+from kardinal.promotion.api.names import LABEL_PIPELINE, label_value, step_name
 from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.promotion.policy.matching import is_instance, is_template
 from kardinal.runtime import Manager
@@ -18,6 +18,7 @@ from kardinal.runtime import Manager
 __all__ = ["Caches", "bundle_key", "has_started", "is_pending", "needs_translation", "pipeline_label"]
 
 _BUNDLE = "bundle"
+_CONTRACTS = "contracts"
 _ENVIRONMENT = "environment"
 _INSTANCES = "instances"
 _OF_NO_BUNDLE = "of no bundle"
@@ -54,6 +55,10 @@ class Caches:
         self.gates.index(_BUNDLE, _bundle_of_gate)
         self.gates.index(_ORIGIN, _template_of_gate)
         self.gates.index(_INSTANCES, _pipeline_of_gate)
+        self.gates.index(
+            _CONTRACTS,
+            lambda obj: [obj["metadata"]["namespace"]] if _reads_contracts(obj) else [],
+        )
         self.gates.index(
             _OF_NO_BUNDLE, lambda obj: [] if is_instance(labels_of(obj)) else ["", obj["metadata"]["namespace"]]
         )
@@ -102,6 +107,13 @@ class Caches:
     def steps_of(self, bundle: Key) -> list[JsonObject]:
         return self.steps.by_index(_BUNDLE, str(bundle))
 
+    def step_of_graph(self, graph: JsonObject, environment: str) -> JsonObject | None:
+        """Return the PromotionStep that a Graph made for an environment."""
+        metadata = graph["metadata"]
+        stored = self.steps.get(metadata["namespace"], step_name(metadata["name"], environment))
+        owner = controller_of(stored, GRAPH) if stored is not None else None
+        return stored if owner is not None and owner.uid == metadata["uid"] else None
+
     def gates_of(self, bundle: Key) -> list[JsonObject]:
         """Return the gate instances of a Bundle."""
         return self.gates.by_index(_BUNDLE, str(bundle))
@@ -114,14 +126,18 @@ class Caches:
         """Return the gate instances that name the gate `template`."""
         return self.gates.by_index(_ORIGIN, str(template))
 
-    def gates_reading_previous(self, namespace: str, pipeline: str) -> list[JsonObject]:
-        """Return the gate instances of a Pipeline whose expressions read `previousBundle`."""
+    def gates_reading(self, variable: str, *, namespace: str, pipeline: str) -> list[JsonObject]:
+        """Return the gate instances of a Pipeline whose expressions read a variable, such as `previousBundle`."""
         instances = self.gates.by_index(_INSTANCES, f"{namespace}/{label_value(pipeline)}")
-        return [gate for gate in instances if self._reads_previous(gate["spec"]["origin"])]
+        return [gate for gate in instances if self._reads(variable, gate["spec"]["origin"])]
 
-    def _reads_previous(self, origin: JsonObject) -> bool:
+    def gates_reading_contracts(self, namespace: str) -> list[JsonObject]:
+        """Return the gate instances of a namespace that were made to read `contracts`."""
+        return self.gates.by_index(_CONTRACTS, namespace)
+
+    def _reads(self, variable: str, origin: JsonObject) -> bool:
         template = self.gates.get(origin["namespace"], origin["name"])
-        return template is not None and "previousBundle" in template["spec"]["expression"]
+        return template is not None and variable in template["spec"]["expression"]
 
     def templates(self, namespaces: Iterable[str]) -> list[JsonObject]:
         """Return the gates of these namespaces that are neither instances nor freezes."""
@@ -192,6 +208,10 @@ def _template_of_gate(gate: JsonObject) -> Iterable[str]:
 def _pipeline_of_gate(gate: JsonObject) -> Iterable[str]:
     origin = gate["spec"].get("origin")
     return [_index_value(gate, label_value(origin["pipeline"]))] if origin and is_instance(labels_of(gate)) else []
+
+
+def _reads_contracts(gate: JsonObject) -> bool:
+    return is_instance(labels_of(gate)) and "contracts" in gate["spec"]["expression"]
 
 
 def _index_value(obj: JsonObject, name: str) -> str:

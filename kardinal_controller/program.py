@@ -27,7 +27,13 @@ from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import BundleReconciler, GraphKeeper, GraphsOfBundles
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
-from kardinal_controller.gates import GateReconciler, TemplateReconciler
+from kardinal_controller.gates import (
+    ContractInput,
+    DelegationInput,
+    GateReconciler,
+    TemplateReconciler,
+    UpstreamInput,
+)
 from kardinal_controller.graphs import graph_controller
 from kardinal_controller.http import Bodies, BundlePosts, HostSecrets, HostWebhooks, HttpServer, Wakes
 from kardinal_controller.metrics import ControlPlaneMetrics
@@ -213,6 +219,7 @@ class ControlPlane:
             metrics=self._metrics,
             attestations=self._attestations,
             expressions=self._expressions,
+            inputs=(UpstreamInput(caches), ContractInput(caches), DelegationInput(caches)),
         )
         templates = TemplateReconciler(
             caches,

@@ -12,7 +12,6 @@ at the latest after recheckInterval. `policy/decision.py` decides whether an eva
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -20,22 +19,23 @@ import structlog
 
 from kardinal import cel
 from kardinal.clock import Clock
-from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of, labels_of
+from kardinal.objects import JsonObject, Key, key_of, labels_of
 from kardinal.promotion.api import Bundle, PolicyGate, PromotionStep
 from kardinal.promotion.api.bundle import SETTLED_PHASES
 from kardinal.promotion.api.image import bundle_version
-from kardinal.promotion.api.names import LABEL_ENVIRONMENT, step_name
-from kardinal.promotion.api.policy_gate import GateOrigin, PolicyGateSpec, PolicyGateStatus
+from kardinal.promotion.api.names import LABEL_ENVIRONMENT
+from kardinal.promotion.api.policy_gate import PolicyGateSpec, PolicyGateStatus
 from kardinal.promotion.api.promotion_step import ENDED_STATES
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
 from kardinal.promotion.policy.context import GateContext
 from kardinal.promotion.policy.decision import decide
-from kardinal.promotion.policy.evaluate import Answer
+from kardinal.promotion.policy.evaluate import Answer, fault
+from kardinal.promotion.policy.inputs import Input
 from kardinal.promotion.policy.matching import is_instance, is_template
 from kardinal.promotion.policy.soak import Soak
 from kardinal.promotion.translation.recorded import Untraceable, expected_spec, trace
 from kardinal.promotion.translation.rollback import soak_of
-from kardinal.promotion.translation.topology import GateNode, read_topology
+from kardinal.promotion.translation.topology import read_topology
 from kardinal.runtime import EventRecorder, ResourceRef, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import (
     either,
@@ -48,6 +48,7 @@ from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
 from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.gates.events import gate_event, with_condition, with_history
+from kardinal_controller.gates.promotions import GatePromotion, VariableSource
 from kardinal_controller.metrics import ControlPlaneMetrics
 
 __all__ = ["GateReconciler"]
@@ -63,32 +64,6 @@ _NO_TEMPLATE = "take the Bundle label off for a template"
 _HEALTH = ("healthy", "healthySince", "healthyFor")
 
 
-@dataclass(frozen=True, slots=True)
-class _Promotion:
-    """The promotion that an instance belongs to, according to the recorded Graph of the Bundle."""
-
-    graph: JsonObject
-    bundle: Bundle
-    node: GateNode
-    upstreams: tuple[str, ...]
-    """The environments whose soak counts."""
-    spec: PolicyGateSpec
-    """The spec that the instance must have."""
-
-    @property
-    def environment(self) -> str:
-        return self.node.environment
-
-    @property
-    def template(self) -> Key:
-        return Key(self.node.namespace, self.node.name)
-
-    @property
-    def origin(self) -> GateOrigin:
-        assert self.spec.origin is not None  # noqa: S101 - translation writes it into every gate
-        return self.spec.origin
-
-
 class GateReconciler:
     """Evaluates gate instances, and writes their answers."""
 
@@ -102,6 +77,7 @@ class GateReconciler:
         metrics: ControlPlaneMetrics,
         attestations: Attestations,
         expressions: ExpressionCompiler,
+        inputs: Sequence[VariableSource] = (),
     ) -> None:
         self._caches = caches
         self._attestations = attestations
@@ -110,6 +86,7 @@ class GateReconciler:
         self._clock = clock
         self._metrics = metrics
         self._expressions = expressions
+        self._inputs = inputs
         self._quarantine: cel.Quarantine[Answer] = cel.Quarantine()
 
     def sources(self) -> Sequence[Source]:
@@ -128,6 +105,7 @@ class GateReconciler:
                 | generation_changed
                 | status_changed("phase", "environments", "graph", "artifacts"),
             ),
+            *(source for given in self._inputs for source in given.sources()),
         ]
 
     async def reconcile(self, key: Key) -> Result:
@@ -149,7 +127,7 @@ class GateReconciler:
         return await self._evaluate(current, instance, PolicyGate.model_validate(stored), promoted)
 
     async def _evaluate(
-        self, current: JsonObject, instance: PolicyGate, template: PolicyGate, promoted: _Promotion
+        self, current: JsonObject, instance: PolicyGate, template: PolicyGate, promoted: GatePromotion
     ) -> Result:
         bundle = promoted.bundle
         version = {"template_uid": template.metadata.uid, "template_generation": template.metadata.generation}
@@ -160,7 +138,7 @@ class GateReconciler:
         recheck = min(template.spec.recheck_interval, instance.spec.recheck_interval)
         spec = template.spec.model_copy(update={"recheck_interval": recheck})
         await self._expressions.prepare([spec.expression])
-        step = self._own_step(promoted.graph, promoted.environment)
+        step = self._caches.step_of_graph(promoted.graph, promoted.environment)
         ended = bundle.status.phase in SETTLED_PHASES
         decision = decide(
             instance.model_copy(update={"spec": spec, "status": before}),
@@ -191,7 +169,7 @@ class GateReconciler:
         instance: PolicyGate,
         status: PolicyGateStatus,
         result: Literal["pass", "fail", "error"],
-        promoted: _Promotion | None,
+        promoted: GatePromotion | None,
     ) -> None:
         """Write an answer, and record an Event on the Bundle if it differs from the last answer."""
         now = self._clock.now()
@@ -212,7 +190,7 @@ class GateReconciler:
             about = ResourceRef(BUNDLE.api_version, BUNDLE.kind, metadata.namespace, metadata.name, metadata.uid)
             self._recorder.event(about, reason=event.reason, note=event.note)
 
-    def _promotion(self, current: JsonObject) -> _Promotion:
+    def _promotion(self, current: JsonObject) -> GatePromotion:
         """Return the promotion that an instance belongs to; raises Untraceable."""
         caches = self._caches
         node, graph, bundle = trace(current, POLICY_GATE, graphs=caches.graphs.get, bundles=caches.bundles.get)
@@ -220,11 +198,11 @@ class GateReconciler:
         found = next((gate for gate in topology.gates if gate.id == node["id"]), None)
         if found is None:
             raise Untraceable("its node does not say which gate it is")
-        return _Promotion(
+        return GatePromotion(
             graph=graph,
             bundle=Bundle.model_validate(bundle),
             node=found,
-            upstreams=topology.upstreams.get(found.environment, ()),
+            topology=topology,
             spec=PolicyGateSpec.model_validate(expected_spec(node, current["spec"])),
         )
 
@@ -237,7 +215,7 @@ class GateReconciler:
         return await self._close(current, instance, f"{why}: instances are made by a Graph; {_NO_TEMPLATE}")
 
     async def _close(
-        self, current: JsonObject, instance: PolicyGate, reason: str, promoted: _Promotion | None = None
+        self, current: JsonObject, instance: PolicyGate, reason: str, promoted: GatePromotion | None = None
     ) -> Result:
         status = PolicyGateStatus(
             observed_generation=instance.metadata.generation or None,
@@ -248,7 +226,7 @@ class GateReconciler:
         await self._answer(current, instance, status, "error", promoted)
         return Result()
 
-    def _context(self, expression: str, promoted: _Promotion) -> GateContext:
+    def _context(self, expression: str, promoted: GatePromotion) -> GateContext:
         return GateContext(
             bundle=promoted.bundle,
             environment=promoted.environment,
@@ -257,10 +235,19 @@ class GateReconciler:
             previous_version=self._previous_version(expression, promoted),
             attestation=self._attestations.verify(promoted.bundle),
             first=promoted.bundle.status.environments.keys().isdisjoint(promoted.upstreams),
+            inputs=self._read_inputs(expression, promoted),
         )
 
-    def _soak(self, promoted: _Promotion) -> Soak:
-        own = {name: self._own_step(promoted.graph, name) for name in promoted.upstreams}
+    def _read_inputs(self, expression: str, promoted: GatePromotion) -> dict[str, Input]:
+        """Return the inputs that a gate reads; none for an expression with a fault, which is not evaluated."""
+        if fault(expression):
+            return {}
+        program = cel.compile(expression)
+        read = {reference.root for reference in program.references}
+        return {each.name: each.read(promoted, program) for each in self._inputs if each.name in read}
+
+    def _soak(self, promoted: GatePromotion) -> Soak:
+        own = {name: self._caches.step_of_graph(promoted.graph, name) for name in promoted.upstreams}
         return soak_of(
             promoted.bundle,
             promoted.environment,
@@ -269,14 +256,7 @@ class GateReconciler:
             others=lambda: self._caches.bundles_of(promoted.bundle.metadata.namespace, promoted.origin.pipeline),
         )
 
-    def _own_step(self, graph: JsonObject, environment: str) -> JsonObject | None:
-        """Return the PromotionStep that the Graph made for an environment."""
-        metadata = graph["metadata"]
-        stored = self._caches.steps.get(metadata["namespace"], step_name(metadata["name"], environment))
-        owner = controller_of(stored, GRAPH) if stored is not None else None
-        return stored if owner is not None and owner.uid == metadata["uid"] else None
-
-    def _previous_version(self, expression: str, promoted: _Promotion) -> str | None:
+    def _previous_version(self, expression: str, promoted: GatePromotion) -> str | None:
         """Return the version of the other Bundle that was Verified last in the environment."""
         if "previousBundle" not in expression:
             return None
@@ -300,7 +280,7 @@ class GateReconciler:
     def _gates_of_bundle(self, bundle: JsonObject) -> Iterable[Key]:
         """Return the Bundle's own gates, and those of its Pipeline that read the previous Bundle."""
         key = key_of(bundle)
-        reading = self._caches.gates_reading_previous(key.namespace, pipeline_label(bundle))
+        reading = self._caches.gates_reading("previousBundle", namespace=key.namespace, pipeline=pipeline_label(bundle))
         return map(key_of, [*self._caches.gates_of(key), *reading])
 
 

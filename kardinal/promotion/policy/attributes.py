@@ -6,37 +6,57 @@ planned for a later version get another message than typing mistakes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kardinal.cel import Program, Reference
 from kardinal.objects.suggestions import nearest
 
-__all__ = ["DAYS", "trusts_creator", "unserved"]
+__all__ = ["BUNDLE_ROOTS", "DAYS", "reads_perishable", "trusts_creator", "unserved", "withheld"]
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """The values of `schedule.dayOfWeek`."""
 
-SERVED: Mapping[str, Mapping[str, frozenset[str] | None]] = {
+Fields = Mapping[str, "Fields | None"]
+"""The fields of a value by name; None allows any field below it, and the name `EACH` stands for every name."""
+
+EACH = "*"
+
+
+def _fields(*names: str) -> Fields:
+    return dict.fromkeys(names)
+
+
+SERVED: Fields = {
     "bundle": {
         "name": None,
         "version": None,
         "type": None,
         "labels": None,
-        "provenance": frozenset(["commitSHA", "ciRunURL", "author", "buildTimestamp"]),
-        "intent": frozenset(["target", "skip"]),
+        "provenance": _fields("commitSHA", "ciRunURL", "author", "buildTimestamp"),
+        "intent": _fields("target", "skip"),
         "emergency": None,
-        "attested": frozenset(["token", "maySkip"]),
+        "attested": _fields("token", "maySkip"),
         "tagMoved": None,
         "upstreamSoakMinutes": None,
     },
-    "schedule": {"isWeekend": None, "hour": None, "dayOfWeek": None},
-    "environment": {"name": None, "approval": None},
-    "previousBundle": {"version": None},
+    "schedule": _fields("isWeekend", "hour", "dayOfWeek"),
+    "environment": _fields("name", "approval"),
+    "previousBundle": _fields("version"),
+    "upstream": {EACH: _fields("version", "healthy", "verifiedAt")},
+    "contracts": {EACH: {EACH: _fields("version")}},
+    "delegation": _fields("status"),
 }
-"""The attributes by variable. A set lists the only fields of an attribute; None allows any field."""
+"""The attributes by variable."""
 
-_UNAVAILABLE = frozenset(["metrics", "delegation", "externalApproval", "contracts", "targetDrift"])
-"""Roots of attributes that gate expressions cannot read in this version."""
+BUNDLE_ROOTS = frozenset(SERVED) - {"schedule", "environment"}
+"""The variables that have a value only if there is a Bundle."""
+
+_PERISHABLE = frozenset({"bundle.upstreamSoakMinutes", "upstream", "contracts", "delegation"})
+"""Attributes, with all below them, that can change at any moment without a change of the Bundle: an answer that has
+read one counts for a limited time."""
+
+_UNAVAILABLE = frozenset(["metrics", "externalApproval", "targetDrift"])
+"""Variables that gate expressions cannot read in this version."""
 
 _CHOSEN = frozenset(["bundle.emergency", "bundle.labels", "bundle.name", "bundle.provenance"])
 """Attributes whose value the creator of a Bundle chooses freely."""
@@ -49,7 +69,26 @@ def unserved(program: Program) -> str | None:
             return f"{reference} is not available in this version"
         if (known := _known(reference)) is not None:
             return f"there is no attribute {reference}{_hint(str(reference), known)}"
+        if reference.root == "contracts" and len(reference.path) < 2:
+            example = 'contracts["payments"]["prod"].version'
+            return f"contracts needs the names of a Pipeline and of an environment as literals, as in {example}"
     return None
+
+
+def withheld(program: Program, scope: Collection[str]) -> str | None:
+    """Return a variable that `program` reads and that is not in `scope`; None if there is none.
+
+    Its value was not read for this evaluation, which is another thing than that there is none: no expression may open a
+    gate by testing that it is absent.
+    """
+    return min((each.root for each in program.references if each.root not in scope), default=None)
+
+
+def reads_perishable(program: Program) -> bool:
+    """Return whether `program` reads one of `_PERISHABLE`, or a value that contains one."""
+    read = [(reference.root, *reference.path) for reference in program.references]
+    listed = [tuple(path.split(".")) for path in _PERISHABLE]
+    return any(one[: len(other)] == other or other[: len(one)] == one for one in read for other in listed)
 
 
 def trusts_creator(program: Program) -> str | None:
@@ -64,18 +103,18 @@ def trusts_creator(program: Program) -> str | None:
 
 def _known(reference: Reference) -> list[str] | None:
     """Return the names that the author may have meant if `reference` is not served; None if it is served."""
-    attributes = SERVED.get(reference.root)
-    if attributes is None:
-        return [f"{root}.{name}" for root, names in SERVED.items() for name in names]
-    if not reference.path:
-        return None
-    name, *rest = reference.path
-    if name not in attributes:
-        return [f"{reference.root}.{known}" for known in attributes]
-    fields = attributes[name]
-    if fields is None or not rest or rest[0] in fields:
-        return None
-    return [f"{reference.root}.{name}.{field}" for field in sorted(fields)]
+    if reference.root not in SERVED:
+        return [f"{root}.{name}" for root, names in SERVED.items() for name in names or ()]
+    fields: Fields | None = SERVED
+    above = ""
+    for name in (reference.root, *reference.path):
+        if fields is None:
+            return None
+        if name not in fields and EACH not in fields:
+            return [f"{above}{known}" for known in fields]
+        fields = fields[name] if name in fields else fields[EACH]
+        above += f"{name}."
+    return None
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

@@ -14,8 +14,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kardinal import cel
+from kardinal.promotion.policy.attributes import BUNDLE_ROOTS
 from kardinal.promotion.policy.binding import Place
-from kardinal.promotion.policy.context import BUNDLE_ROOTS, ChangeContext
+from kardinal.promotion.policy.context import ChangeContext
 from kardinal.promotion.policy.evaluate import evaluate, fault
 from kardinal.promotion.policy.matching import GateTemplate
 from kardinal.promotion.policy.transition import next_transition

@@ -6,7 +6,8 @@ same context can be evaluated for another moment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -15,17 +16,15 @@ from kardinal.promotion.api.image import bundle_version
 from kardinal.promotion.api.resolved import unpinned_images
 from kardinal.promotion.policy.attestation import NOT_ATTESTED, Attestation
 from kardinal.promotion.policy.attributes import DAYS
+from kardinal.promotion.policy.inputs import Input
 from kardinal.promotion.policy.soak import Soak
 
-__all__ = ["BUNDLE_ROOTS", "SOAK", "Attributes", "ChangeContext", "GateContext"]
+__all__ = ["SOAK", "Attributes", "ChangeContext", "GateContext"]
 
 SOAK = "bundle.upstreamSoakMinutes"
 PREVIOUS = "previousBundle.version"
 ATTESTED = "bundle.attested"
 TAG_MOVED = "bundle.tagMoved"
-
-BUNDLE_ROOTS = frozenset({"bundle", "previousBundle"})
-"""The variables that have a value only if there is a Bundle."""
 
 _NO_BUNDLE = Soak(unknown="no Bundle brings the change")
 _NOTHING_YET = Soak(unknown="nothing has been promoted yet")
@@ -72,6 +71,8 @@ class GateContext:
     attestation: Attestation = NOT_ATTESTED
     first: bool = False
     """Whether the environment has no upstream. Its tags were then looked up when the Bundle started."""
+    inputs: Mapping[str, Input] = field(default_factory=dict)
+    """Further variables by name. One that the expression does not read may be left out."""
 
     def scope(self, now: datetime) -> dict[str, Any]:
         """Return the variables of an expression, by name, at `now`."""
@@ -96,10 +97,14 @@ class GateContext:
             "schedule": _schedule(now),
             "environment": {"name": self.environment, "approval": self.approval},
             "previousBundle": {"version": self.previous_version} if self.previous_version else {},
+            **{name: given.value for name, given in self.inputs.items()},
         }
 
     def absence(self, path: str) -> str:
         """Return why the attribute at `path` has no value."""
+        root, _, rest = path.partition(".")
+        if root in self.inputs:
+            return self.inputs[root].absence(rest) or f"{path} is not set"
         if path == SOAK and not self.soak.is_known:
             return self.soak.unknown
         if path.startswith(ATTESTED) and self.attestation.scope is None:

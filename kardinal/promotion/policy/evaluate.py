@@ -15,7 +15,7 @@ from typing import Literal
 
 from kardinal import cel
 from kardinal.objects.text import cut
-from kardinal.promotion.policy.attributes import trusts_creator, unserved
+from kardinal.promotion.policy.attributes import trusts_creator, unserved, withheld
 from kardinal.promotion.policy.comparisons import Comparison, comparisons, label_mistake
 from kardinal.promotion.policy.context import SOAK, Attributes
 
@@ -53,6 +53,8 @@ def evaluate(expression: str, context: Attributes, *, now: datetime) -> Answer:
         return _error(broken)
     program = cel.compile(expression)
     scope = context.scope(now)
+    if unread := withheld(program, scope):
+        return _error(f"{unread} is not read here")
     hints = _hints(comparisons(expression))
     match program.evaluate(scope, now=now):
         case cel.Value(json=True):
@@ -63,7 +65,7 @@ def evaluate(expression: str, context: Attributes, *, now: datetime) -> Answer:
             seen = _shown(values, expression, otherwise="the expression is false")
             return Answer(False, _limited("; ".join([seen, *hints])), "fail", values=values)
         case cel.Missing(path=path):
-            return _error("; ".join([context.absence(path), *hints]))
+            return _error("; ".join([context.absence(_dotted(path)), *hints]))
         case cel.Failed(message=message) as failed if failed.overran:
             return replace(_error(f"{message}; it is evaluated again once it or its Bundle has changed"), overran=True)
         case cel.Failed(message=message):
@@ -100,6 +102,12 @@ def skip_warning(expression: str) -> str | None:
         f"{chosen} says what the creator of a Bundle likes it to say: "
         "read what its token may skip, as in `environment.name in bundle.attested.maySkip`"
     )
+
+
+def _dotted(path: str) -> str:
+    """Return the path of a chain of fields with dots alone: `upstream.eu-1.version` for `upstream["eu-1"].version`."""
+    references = cel.compile(path).references
+    return str(next(iter(references))) if len(references) == 1 else path
 
 
 def _error(reason: str) -> Answer:

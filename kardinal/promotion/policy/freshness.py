@@ -13,7 +13,7 @@ from datetime import timedelta
 from kardinal import cel
 from kardinal.objects.duration import format_duration
 from kardinal.promotion.api.policy_gate import PolicyGateSpec
-from kardinal.promotion.policy.context import SOAK
+from kardinal.promotion.policy.attributes import reads_perishable
 
 __all__ = ["answer_conditions", "freshness_window", "is_perishable", "reads_clock", "recheck_interval", "unexpired"]
 
@@ -23,7 +23,6 @@ SHORTEST_RECHECK = timedelta(seconds=1)
 LONGEST_RECHECK = timedelta(days=365)
 """A longer interval is lowered to this value; the end of its freshness window could exceed the largest datetime."""
 
-_PERISHABLE = frozenset({SOAK, "bundle"})
 _CLOCK = "schedule"
 
 
@@ -60,5 +59,5 @@ def reads_clock(program: cel.Program) -> bool:
 
 
 def is_perishable(program: cel.Program) -> bool:
-    """Return whether the answer can change at any moment, because it depends on a soak and so on health."""
-    return any(str(reference) in _PERISHABLE for reference in program.references)
+    """Return whether the answer can change at any moment, for example because it depends on a soak and so on health."""
+    return reads_perishable(program)
