@@ -44,6 +44,11 @@ class ControllerOptions:
         help="Registries, with their token services, that are asked which digests the tags of Bundles have. "
         "Default: none.",
     )
+    approvals_by_admission: bool = setting(
+        "--approvals-by-admission",
+        is_flag=True,
+        help="Count Approvals that people create themselves, while deploy/admission/ is proven to refuse forged ones.",
+    )
     standalone: bool = setting(
         "--standalone/--no-standalone",
         default=True,

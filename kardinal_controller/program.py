@@ -23,6 +23,13 @@ from kardinal.runtime.scrapes import ScrapeAccess
 from kardinal_agent.endpoints import EndpointClient, StepHosts
 from kardinal_agent.program import Parts, install
 from kardinal_agent.version_record import VersionRecord
+from kardinal_controller.approvals import (
+    AdmissionProof,
+    ApprovalCreator,
+    ApprovalPosts,
+    ApprovalRecords,
+    ExternalAnswers,
+)
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import BundleReconciler, GraphKeeper, GraphsOfBundles
 from kardinal_controller.caches import Caches
@@ -84,6 +91,7 @@ class ControlPlane:
                 field_manager=FIELD_MANAGER_CONTROLLER,
             )
         )
+        self._approvals = self._declare_approvals(options)
         self._expressions = ExpressionCompiler()
         self.manager.add(self._expressions)
         features = Features(
@@ -142,6 +150,14 @@ class ControlPlane:
 
     async def stop(self) -> None:
         await self.manager.stop()
+
+    def _declare_approvals(self, options: ControllerOptions) -> ApprovalRecords:
+        manager = self.manager
+        admission = None
+        if options.approvals_by_admission:
+            admission = AdmissionProof(manager.client, namespace=options.system_namespace, clock=self._clock)
+            manager.add(admission)
+        return ApprovalRecords(manager, attestations=self._attestations, admission=admission)
 
     def _declare_bundles(self, options: ControllerOptions, features: Features) -> None:
         manager = self.manager
@@ -218,6 +234,7 @@ class ControlPlane:
             clock=clock,
             metrics=self._metrics,
             attestations=self._attestations,
+            approvals=self._approvals,
             expressions=self._expressions,
             inputs=(UpstreamInput(caches), ContractInput(caches), DelegationInput(caches)),
         )
@@ -254,7 +271,7 @@ class ControlPlane:
         manager.controller("step-unserved", unserved, unserved.sources(), concurrency=1, memory=unserved.memory)
 
     def _http_server(self, options: ControllerOptions) -> HttpServer:
-        """Compose the server of the API: the posts of CI, and the deliveries of Git hosts."""
+        """Compose the server of the API: the posts of CI, approvals, and the deliveries of Git hosts."""
         client = self.manager.client
         caches = self._caches
         clock = self._clock
@@ -275,7 +292,10 @@ class ControlPlane:
             clock=clock,
             bodies=bodies,
         )
-        groups: list[RouteGroup[Any]] = [*posts.groups(), deliveries.group()]
+        creator = ApprovalCreator(client, status=self.manager.status, attestations=self._attestations)
+        approvals = ApprovalPosts(caches, Reviews(client, clock=clock), creator, clock=clock, bodies=bodies)
+        answers = ExternalAnswers(caches, posts.authenticator, self._approvals, creator, clock=clock, bodies=bodies)
+        groups: list[RouteGroup[Any]] = [*posts.groups(), approvals.group(), answers.group(), deliveries.group()]
         return HttpServer(groups, address=options.api_address, per_address=options.api_connections_per_address)
 
     def _declare_page(self, options: ControllerOptions) -> PageServer | None:

@@ -42,14 +42,19 @@ _NAMESPACES = _rule("list watch", "", "namespaces")
 
 RIGHTS: dict[str, tuple[JsonObject, ...]] = {
     "kardinal-controller": (
-        _rule("list watch", "kardinal.io", "pipelines bundles promotionsteps policygates metricchecks subscriptions"),
+        _rule(
+            "list watch",
+            "kardinal.io",
+            "pipelines bundles promotionsteps policygates approvals metricchecks subscriptions",
+        ),
         _rule("get create delete", "kardinal.io", "bundles"),
+        _rule("get create delete", "kardinal.io", "approvals"),
         _rule("create patch delete", "kardinal.io", "promotionsteps policygates"),
         _rule(
             "patch",
             "kardinal.io",
-            "pipelines/status bundles/status promotionsteps/status policygates/status metricchecks/status "
-            "subscriptions/status",
+            "pipelines/status bundles/status promotionsteps/status policygates/status approvals/status "
+            "metricchecks/status subscriptions/status",
         ),
         _rule("get list watch create patch delete", "experimental.kro.run", "graphs"),
         _rule("patch", "experimental.kro.run", "graphs/status"),

@@ -153,16 +153,17 @@ class Client:
                     raise
                 raise ConnectionFailed(f"WATCH {path}: the server does not end it") from None
 
-    async def create(self, resource: ResourceType, obj: JsonObject, *, field_manager: str | None = None) -> JsonObject:
-        return self._noted(
-            resource,
-            await self._request(
-                "POST",
-                _path(resource, _namespace_of(obj)),
-                query=_query(fieldManager=field_manager),
-                body=obj,
-            ),
+    async def create(
+        self, resource: ResourceType, obj: JsonObject, *, field_manager: str | None = None, dry_run: bool = False
+    ) -> JsonObject:
+        """Create an object; with `dry_run`, the server only answers what it would do. Defaults to False."""
+        created = await self._request(
+            "POST",
+            _path(resource, _namespace_of(obj)),
+            query=_query(fieldManager=field_manager, dryRun="All" if dry_run else None),
+            body=obj,
         )
+        return created if dry_run else self._noted(resource, created)
 
     async def replace(self, resource: ResourceType, obj: JsonObject, *, subresource: str | None = None) -> JsonObject:
         path = _path(resource, _namespace_of(obj), obj["metadata"]["name"], subresource)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from kardinal.objects.resource_type import ResourceType
 
 __all__ = [
+    "APPROVAL",
     "BUNDLE",
     "METRIC_CHECK",
     "PIPELINE",
@@ -17,6 +18,7 @@ __all__ = [
     "SUBSCRIPTION",
 ]
 
+APPROVAL = ResourceType("kardinal.io", "v1alpha1", "Approval", "approvals")
 BUNDLE = ResourceType("kardinal.io", "v1alpha1", "Bundle", "bundles")
 PIPELINE = ResourceType("kardinal.io", "v1alpha1", "Pipeline", "pipelines")
 POLICY_GATE = ResourceType("kardinal.io", "v1alpha1", "PolicyGate", "policygates")

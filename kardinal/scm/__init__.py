@@ -13,7 +13,6 @@ from collections.abc import Mapping
 
 from kardinal.objects.capabilities import Capabilities
 from kardinal.scm.base import (
-    Approval,
     Assignments,
     BranchAccess,
     CommitStatus,
@@ -27,6 +26,7 @@ from kardinal.scm.base import (
     PullRequests,
     PullRequestState,
     RequestObserver,
+    ReviewApproval,
     Unassigned,
 )
 from kardinal.scm.errors import (
@@ -59,7 +59,6 @@ from kardinal.scm.webhooks import Delivery
 __all__ = [
     "PROVIDERS",
     "AccessDenied",
-    "Approval",
     "Assignments",
     "BehindBase",
     "BranchAccess",
@@ -88,6 +87,7 @@ __all__ = [
     "RepositoryHost",
     "RequestObserver",
     "RequestRefused",
+    "ReviewApproval",
     "StatusesFull",
     "Unassigned",
     "UnknownAnswer",

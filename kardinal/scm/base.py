@@ -20,7 +20,6 @@ from kardinal.objects.capabilities import MergeMethod, PullRequestField
 from kardinal.tree.commit_message import CommitMessage
 
 __all__ = [
-    "Approval",
     "Assignments",
     "BranchAccess",
     "CommitStatus",
@@ -35,6 +34,7 @@ __all__ = [
     "PullRequestState",
     "PullRequests",
     "RequestObserver",
+    "ReviewApproval",
     "StatusState",
     "Unassigned",
 ]
@@ -127,7 +127,7 @@ class PullRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
+class ReviewApproval:
     """A review that approves and still counts: the user, the time, and the commit if the provider reports it."""
 
     by: str
@@ -291,7 +291,7 @@ class PullRequests(Protocol):
         """Close without merging, unless it is closed already; raises `PullRequestEnded` if it is merged."""
         ...
 
-    async def approvals(self, number: int) -> Sequence[Approval]:
+    async def approvals(self, number: int) -> Sequence[ReviewApproval]:
         """Return the approvals that count, one per person, by time."""
         ...
 

@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from kardinal.objects.capabilities import Capabilities
 from kardinal.scm.addresses import RepositoryAddress, quoted
 from kardinal.scm.base import (
-    Approval,
     Assignments,
     BranchAccess,
     CommitStatus,
@@ -25,6 +24,7 @@ from kardinal.scm.base import (
     PullRequest,
     PullRequests,
     PullRequestState,
+    ReviewApproval,
     Unassigned,
 )
 from kardinal.scm.comments import is_marked
@@ -209,7 +209,7 @@ class GiteaCalls:
         path = f"{self._path}/pulls/{number}"
         await self._client.request("close", "PATCH", path, body={"state": "closed"}, age=self._age(str(number)))
 
-    async def approvals(self, number: int) -> Sequence[Approval]:
+    async def approvals(self, number: int) -> Sequence[ReviewApproval]:
         """Return the approvals that count, one per person, by time."""
         path = f"{self._path}/pulls/{number}/reviews"
         pages = self._client.pages("approvals", path, query={"limit": _PAGE}, age=self._age(str(number)))

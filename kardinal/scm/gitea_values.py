@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import AwareDatetime, BaseModel, Field, RootModel
 
-from kardinal.scm.base import Approval, CommitStatus, HostAccess, MergeMethod, OpenHead, PullRequest, StatusState
+from kardinal.scm.base import CommitStatus, HostAccess, MergeMethod, OpenHead, PullRequest, ReviewApproval, StatusState
 from kardinal.scm.values import has_draft_title
 
 __all__ = ["ApiFile", "ApiPullRequest", "ApiRepository", "ApiReview", "ApiStatus", "ApiTimeline", "approvals_of"]
@@ -176,7 +176,7 @@ class ApiCombinedStatus(BaseModel):
     statuses: list[ApiStatus] | None = None
 
 
-def approvals_of(reviews: Iterable[ApiReview]) -> list[Approval]:
+def approvals_of(reviews: Iterable[ApiReview]) -> list[ReviewApproval]:
     """Return the present approvals, by time.
 
     Only official reviews count: those of people who are reviewers by the repository's rules. The last review of a
@@ -189,7 +189,7 @@ def approvals_of(reviews: Iterable[ApiReview]) -> list[Approval]:
             if before is None or before.submitted_at is None or before.submitted_at <= review.submitted_at:
                 latest[review.user.login] = review
     approvals = [
-        Approval(login, review.submitted_at, review.commit_id or None)
+        ReviewApproval(login, review.submitted_at, review.commit_id or None)
         for login, review in latest.items()
         if review.state == "APPROVED" and review.official and not review.dismissed and review.submitted_at
     ]

@@ -16,7 +16,6 @@ from typing import Any
 from kardinal.objects.capabilities import Capabilities
 from kardinal.scm.addresses import RepositoryAddress, quoted
 from kardinal.scm.base import (
-    Approval,
     Assignments,
     BranchAccess,
     CommitStatus,
@@ -28,6 +27,7 @@ from kardinal.scm.base import (
     PullRequest,
     PullRequests,
     PullRequestState,
+    ReviewApproval,
     Unassigned,
 )
 from kardinal.scm.comments import is_marked
@@ -195,7 +195,7 @@ class GitHubCalls:
         """Close an open pull request."""
         await self._patch("close", number, {"state": "closed"})
 
-    async def approvals(self, number: int) -> Sequence[Approval]:
+    async def approvals(self, number: int) -> Sequence[ReviewApproval]:
         """Return the approvals that count, one per person, by time: those of people with write access."""
         path = f"{self._path}/pulls/{number}/reviews"
         pages = self._client.pages("approvals", path, query={"per_page": _PAGE}, age=self._age(str(number)))

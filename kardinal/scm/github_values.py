@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from kardinal.scm.base import Approval, CommitStatus, HostAccess, MergeMethod, OpenHead, PullRequest, StatusState
+from kardinal.scm.base import CommitStatus, HostAccess, MergeMethod, OpenHead, PullRequest, ReviewApproval, StatusState
 
 __all__ = [
     "ApiCombinedStatus",
@@ -232,7 +232,7 @@ class ApiCombinedStatus(BaseModel):
     statuses: list[ApiStatus] = []
 
 
-def latest_approvals(reviews: Iterable[ApiReview]) -> list[Approval]:
+def latest_approvals(reviews: Iterable[ApiReview]) -> list[ReviewApproval]:
     """Return the people whose last decision approves, by time; a comment is no decision."""
     latest: dict[str, tuple[AwareDatetime, ApiReview]] = {}
     for review in reviews:
@@ -242,6 +242,8 @@ def latest_approvals(reviews: Iterable[ApiReview]) -> list[Approval]:
         if before is None or before[0] <= review.submitted_at:
             latest[review.user.login] = review.submitted_at, review
     approvals = [
-        Approval(login, at, review.commit_id) for login, (at, review) in latest.items() if review.state == "APPROVED"
+        ReviewApproval(login, at, review.commit_id)
+        for login, (at, review) in latest.items()
+        if review.state == "APPROVED"
     ]
     return sorted(approvals, key=lambda approval: (approval.at, approval.by))

@@ -13,7 +13,6 @@ from typing import Any
 from kardinal.objects.capabilities import Capabilities
 from kardinal.scm.addresses import RepositoryAddress, quoted
 from kardinal.scm.base import (
-    Approval,
     Assignments,
     BranchAccess,
     CommitStatus,
@@ -25,6 +24,7 @@ from kardinal.scm.base import (
     PullRequest,
     PullRequests,
     PullRequestState,
+    ReviewApproval,
     Unassigned,
 )
 from kardinal.scm.comments import is_marked
@@ -191,7 +191,7 @@ class GitLabCalls:
         """Close an open merge request."""
         await self._put("close", number, {"state_event": "close"})
 
-    async def approvals(self, number: int) -> Sequence[Approval]:
+    async def approvals(self, number: int) -> Sequence[ReviewApproval]:
         """Return the approvals that count, one per person, by time."""
         age = self._age(str(number))
         answer = await self._client.request("approvals", "GET", f"{self._one(number)}/approvals", age=age)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from kardinal.scm.base import Approval, CommitStatus, HostAccess, MergeMethod, OpenHead, PullRequest, StatusState
+from kardinal.scm.base import CommitStatus, HostAccess, MergeMethod, OpenHead, PullRequest, ReviewApproval, StatusState
 from kardinal.scm.values import has_draft_title
 
 __all__ = [
@@ -240,7 +240,9 @@ def newest_statuses(statuses: Iterable[ApiStatus]) -> dict[str, ApiStatus]:
     return {one.name: one for one in sorted(statuses, key=lambda one: one.id)}
 
 
-def approvals_of(approvals: ApiApprovals, notes: Iterable[ApiNote], *, otherwise: AwareDatetime) -> list[Approval]:
+def approvals_of(
+    approvals: ApiApprovals, notes: Iterable[ApiNote], *, otherwise: AwareDatetime
+) -> list[ReviewApproval]:
     """Return the present approvals, by time.
 
     An older GitLab does not report the time in the approval; then the time of its system note is used, or `otherwise`
@@ -252,7 +254,7 @@ def approvals_of(approvals: ApiApprovals, notes: Iterable[ApiNote], *, otherwise
         if note.system and note.author and note.created_at and (note.body or "").strip() == _APPROVED
     }
     found = [
-        Approval(one.user.username, one.approved_at or noted.get(one.user.username) or otherwise)
+        ReviewApproval(one.user.username, one.approved_at or noted.get(one.user.username) or otherwise)
         for one in approvals.approved_by
     ]
     return sorted(found, key=lambda approval: (approval.at, approval.by))

@@ -15,7 +15,6 @@ from typing import Generic, Protocol, TypeVar
 
 from kardinal.git import BranchSubscription
 from kardinal.scm.base import (
-    Approval,
     Assignments,
     BranchAccess,
     CommitStatus,
@@ -28,6 +27,7 @@ from kardinal.scm.base import (
     OpenHead,
     PullRequest,
     PullRequestState,
+    ReviewApproval,
     Unassigned,
 )
 from kardinal.scm.comments import marked
@@ -116,7 +116,7 @@ class HostCalls(Protocol[One]):
 
     async def changed_files(self, commit: str, *, base: str, number: int) -> Sequence[str] | None: ...
 
-    async def approvals(self, number: int) -> Sequence[Approval]: ...
+    async def approvals(self, number: int) -> Sequence[ReviewApproval]: ...
 
     async def closed_by(self, number: int) -> str | None: ...
 
@@ -267,7 +267,7 @@ class HostedPullRequests(Generic[One]):
             raise UnknownAnswer(f"{self._calls.host} answered success to close, and did not close")
         return found
 
-    async def approvals(self, number: int) -> Sequence[Approval]:
+    async def approvals(self, number: int) -> Sequence[ReviewApproval]:
         """Return the approvals that count, one per person, by time."""
         return await self._calls.approvals(number)
 

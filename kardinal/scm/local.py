@@ -32,7 +32,6 @@ from kardinal.git import (
 )
 from kardinal.objects.capabilities import Capabilities
 from kardinal.scm.base import (
-    Approval,
     Assignments,
     BranchAccess,
     CommitStatus,
@@ -46,6 +45,7 @@ from kardinal.scm.base import (
     PullRequests,
     PullRequestState,
     RequestObserver,
+    ReviewApproval,
     Unassigned,
 )
 from kardinal.scm.comments import is_marked, marked
@@ -224,7 +224,7 @@ class LocalPullRequests:
                 await held.write(labelled.encode())
         return ()
 
-    async def approvals(self, number: int) -> Sequence[Approval]:
+    async def approvals(self, number: int) -> Sequence[ReviewApproval]:
         """Return an empty list: a local repository has no reviews, and merging is the approval."""
         return ()
 

@@ -5,8 +5,9 @@ Graph names for the environment. The spec of the instance is never evaluated, be
 it. An instance is closed if no recorded Graph made it, if it differs from its node, or if its template is gone.
 
 It evaluates again when the answer can change: after a change of the instance, its template, its Bundle, the steps of
-its own and its upstream environments, or the previous Bundle; at the moment at which time alone changes the answer; and
-at the latest after recheckInterval. `policy/decision.py` decides whether an evaluation leads to a write; most do not.
+its own and its upstream environments, an Approval, or the previous Bundle; at the moment at which time alone changes
+the answer; and at the latest after recheckInterval. `policy/decision.py` decides whether an evaluation leads to a
+write; most do not.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from kardinal.runtime.predicates import (
     metadata_changed,
     status_changed,
 )
+from kardinal_controller.approvals import ApprovalRecords
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
 from kardinal_controller.expressions import ExpressionCompiler
@@ -76,10 +78,12 @@ class GateReconciler:
         clock: Clock,
         metrics: ControlPlaneMetrics,
         attestations: Attestations,
+        approvals: ApprovalRecords,
         expressions: ExpressionCompiler,
         inputs: Sequence[VariableSource] = (),
     ) -> None:
         self._caches = caches
+        self._approvals = approvals
         self._attestations = attestations
         self._status = status
         self._recorder = recorder
@@ -91,6 +95,7 @@ class GateReconciler:
 
     def sources(self) -> Sequence[Source]:
         return [
+            *self._approvals.sources(self._caches.gates_of),
             # Also if the Bundle label was just removed or added.
             Watch(self._caches.gates, when=either(lambda gate: is_instance(labels_of(gate)))),
             # Also for a template that is deleted, or created again under the same name.
@@ -234,6 +239,9 @@ class GateReconciler:
             soak=self._soak(promoted),
             previous_version=self._previous_version(expression, promoted),
             attestation=self._attestations.verify(promoted.bundle),
+            approvals=self._approvals.at_gate(
+                promoted.bundle, promoted.environment, promoted.template, expression=expression
+            ),
             first=promoted.bundle.status.environments.keys().isdisjoint(promoted.upstreams),
             inputs=self._read_inputs(expression, promoted),
         )

@@ -70,7 +70,7 @@ class BundlePosts:
         bodies: Bodies,
     ) -> None:
         self._pipelines = pipelines
-        self._authenticator = PostAuthenticator(
+        self.authenticator = PostAuthenticator(
             client, clock=clock, recorder=recorder, knows=lambda namespace: bool(pipelines.list(namespace))
         )
         self._creator = Creator(client, clock=clock, recorder=recorder, attestations=attestations)
@@ -82,7 +82,7 @@ class BundlePosts:
         named = HttpRoute("POST", "/api/v1/namespaces/{namespace}/bundles", self._create)
         unnamed = HttpRoute("POST", "/api/v1/bundles", self._create)
         return (
-            RouteGroup((named,), self._namespace_in_path, stop=self._authenticator.stop),
+            RouteGroup((named,), self._namespace_in_path, stop=self.authenticator.stop),
             RouteGroup((unnamed,), self._namespace_in_body),
         )
 
@@ -93,9 +93,9 @@ class BundlePosts:
         namespace = http.match_info["namespace"]
         if not is_namespace(namespace):
             raise ProblemError(HTTPStatus.NOT_FOUND, "the path does not name a namespace")
-        claim = await self._authenticator.claim(namespace, credentials, address=http.remote)
+        claim = await self.authenticator.claim(namespace, credentials, address=http.remote)
         if claim.token is None:
-            raise self._authenticator.refuse(claim)
+            raise self.authenticator.refuse(claim)
         yield await self._read_for(claim, http)
 
     @asynccontextmanager
@@ -113,11 +113,11 @@ class BundlePosts:
                 namespace = await body.work(_namespace_in, body.content)
             except BodyUnreadable as error:
                 raise unauthorized(error.detail) from None
-            claim = await self._authenticator.claim(namespace, credentials, address=http.remote)
+            claim = await self.authenticator.claim(namespace, credentials, address=http.remote)
             return await self._authenticated(claim, body)
 
     async def _authenticated(self, claim: Claim, body: Body) -> _Post:
-        token = self._authenticator.authenticate(claim, body.content)
+        token = self.authenticator.authenticate(claim, body.content)
         if name := self._creator.made_by(claim):
             return _Post(claim, token, None, made=name)
         request, body_hash = await body.work(_read, body.content, claim.namespace)

@@ -33,7 +33,7 @@ from kardinal_controller.http.credentials import Token
 from kardinal_controller.http.problem import ProblemError
 from kardinal_controller.http.request_credentials import TOLERANCE
 
-__all__ = ["Creator"]
+__all__ = ["AnsweredPosts", "Creator"]
 
 REMEMBERED = 10_000
 """The most posts for one namespace that are remembered."""
@@ -49,7 +49,7 @@ class Creator:
         self._clock = clock
         self._recorder = recorder
         self._attestations = attestations
-        self._answered = _Answered(clock)
+        self._answered = AnsweredPosts(clock)
 
     def made_by(self, claim: Claim) -> str | None:
         """Return the Bundle that this same request has created before, if it is remembered."""
@@ -111,8 +111,8 @@ def _same(existing: JsonObject, wanted: JsonObject) -> bool:
     )
 
 
-class _Answered:
-    """The signatures that have created a Bundle and would still be accepted, by namespace."""
+class AnsweredPosts:
+    """The signatures that have created an object and would still be accepted, by namespace."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

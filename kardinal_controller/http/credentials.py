@@ -55,6 +55,7 @@ class _Entry(Model):
     types: Annotated[tuple[BundleType, ...], Field(max_length=8)] = ("image", "config", "mixed")
     may_skip: Globs = ()
     may_pin: bool = False
+    approvals: Globs = ()
     expires: Time | None = None
 
 
@@ -69,6 +70,8 @@ class Token:
     types: tuple[BundleType, ...] = ("image", "config", "mixed")
     may_skip: tuple[str, ...] = ()
     may_pin: bool = False
+    approvals: tuple[str, ...] = ()
+    """The external approvals that it may answer."""
     expires: datetime | None = None
 
     @property
@@ -78,6 +81,9 @@ class Token:
 
     def may_post_to(self, pipeline: str) -> bool:
         return any(fnmatchcase(pipeline, glob) for glob in self.pipelines)
+
+    def may_answer(self, approval: str) -> bool:
+        return any(fnmatchcase(approval, glob) for glob in self.approvals)
 
     def skippable(self, environments: tuple[str, ...]) -> tuple[str, ...]:
         """Return the `environments` that a Bundle posted with this token may skip."""
@@ -155,6 +161,7 @@ def _token(entry: _Entry) -> Token:
         types=entry.types,
         may_skip=entry.may_skip,
         may_pin=entry.may_pin,
+        approvals=entry.approvals,
         expires=entry.expires,
     )
 

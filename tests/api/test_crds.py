@@ -43,6 +43,7 @@ def test_the_shipped_files_are_what_the_models_say(tmp_path: Path) -> None:
         ("Bundle", "bd"),
         ("PromotionStep", "ps"),
         ("PolicyGate", "pg"),
+        ("Approval", "ap"),
         ("MetricCheck", "mc"),
         ("Subscription", "sub"),
         ("Graph", "gr"),

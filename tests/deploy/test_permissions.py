@@ -48,6 +48,9 @@ _TOOLS = {
 SELDOM = {
     "controller": {
         **_TOOLS,
+        **{Permission("approvals.kardinal.io", verb): "an Approval that is posted" for verb in ("create", "delete")},
+        Permission("approvals.kardinal.io", "get"): "an external answer that is posted again",
+        Permission("approvals.kardinal.io/status", "patch"): "an Approval that is posted",
         Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
         Permission("graphs.experimental.kro.run", "get"): "a Graph that is there before the informer has seen it",

@@ -20,7 +20,7 @@ JsonObject = dict[str, Any]
 READ = ("get", "list", "watch")
 WRITE = ("create", "update", "patch", "delete")
 
-KARDINAL = ("pipelines", "bundles", "promotionsteps", "policygates", "metricchecks", "subscriptions")
+KARDINAL = ("pipelines", "bundles", "promotionsteps", "policygates", "approvals", "metricchecks", "subscriptions")
 KRO = ("graphs", "graphrevisions")
 KINDS = [*(f"{plural}.kardinal.io" for plural in KARDINAL), *(f"{plural}.experimental.kro.run" for plural in KRO)]
 
@@ -30,8 +30,13 @@ WRITING: dict[str, dict[str, set[str]]] = {
     "kardinal-developer": {
         f"{plural}.kardinal.io": set(WRITE) for plural in ("pipelines", "bundles", "metricchecks", "subscriptions")
     },
-    "kardinal-promoter": {"bundles.kardinal.io": set(WRITE), "policygates.kardinal.io": {"create", "patch", "delete"}},
+    "kardinal-promoter": {
+        "bundles.kardinal.io": set(WRITE),
+        "policygates.kardinal.io": {"create", "patch", "delete"},
+        "approvals.kardinal.io": {"create", "delete"},
+    },
     "kardinal-policy-admin": {"policygates.kardinal.io": set(WRITE)},
+    "kardinal-approver": {"policygates.kardinal.io": {"approve"}},
 }
 """Role -> what it may do beside reading."""
 

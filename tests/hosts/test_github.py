@@ -12,7 +12,6 @@ from kardinal.git import MergeConflict
 from kardinal.scm import (
     PROVIDERS,
     AccessDenied,
-    Approval,
     BehindBase,
     CommitStatus,
     HeadMoved,
@@ -20,6 +19,7 @@ from kardinal.scm import (
     MergeMethod,
     PullRequests,
     RequestRefused,
+    ReviewApproval,
     UnknownAnswer,
     WebhookRejected,
 )
@@ -114,7 +114,7 @@ async def test_the_last_decision_of_each_person_who_may_write_counts(
     approvals = await github_pulls.approvals(1)
     assert [approval.by for approval in approvals] == ["bob", "alice", "owner"]
     assert {approval.commit for approval in approvals} == {opened.head_commit}
-    assert isinstance(approvals[0], Approval)
+    assert isinstance(approvals[0], ReviewApproval)
     assert (approvals[1].at - approvals[0].at).total_seconds() == 60
     moment.skip(60)
     github.project.review(1, "bob", "CHANGES_REQUESTED")

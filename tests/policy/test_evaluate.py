@@ -107,7 +107,7 @@ def test_the_previous_version_of_the_environment_can_be_read() -> None:
         ("metrics.errorRate < 0.1", "metrics.errorRate is not available"),
         ("has(metrics.errorRate) || true", "metrics.errorRate is not available"),
         ('delegation.status == "ok"', "delegation is not read here"),
-        ("externalApproval.granted", "not available in this version"),
+        ("externalApproval.change.granted", "there is no attribute externalApproval.change.granted"),
         ("contracts.ok", "as literals"),
         ("targetDrift.unreconciled == 0", "not available in this version"),
         ("bundle.vresion == 'x'", "there is no attribute bundle.vresion; did you mean bundle.version?"),

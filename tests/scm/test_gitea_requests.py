@@ -10,7 +10,15 @@ import pytest
 from aiohttp import web
 
 from kardinal.clock import SystemClock
-from kardinal.scm import PROVIDERS, Approval, CommitStatus, HeadMoved, NewPullRequest, PullRequests, RepositoryHost
+from kardinal.scm import (
+    PROVIDERS,
+    CommitStatus,
+    HeadMoved,
+    NewPullRequest,
+    PullRequests,
+    RepositoryHost,
+    ReviewApproval,
+)
 from kardinal.scm.comments import marked
 from kardinal.scm.gitea_values import ApiReview, approvals_of
 from kardinal.scm.http import HostSessions
@@ -248,4 +256,4 @@ def review(state: str, at: int, *, user: str = "alice", official: bool = True, d
 def test_the_last_word_of_each_official_reviewer_counts(reviews: list[ApiReview], approvers: list[str]) -> None:
     approvals = approvals_of(reviews)
     assert [approval.by for approval in approvals] == approvers
-    assert all(isinstance(approval, Approval) and approval.commit == "a" * 40 for approval in approvals)
+    assert all(isinstance(approval, ReviewApproval) and approval.commit == "a" * 40 for approval in approvals)

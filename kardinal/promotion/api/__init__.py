@@ -1,7 +1,7 @@
 """The custom resources: their models, which are the only definition of their fields, and the generated names.
 
 base, descriptions, schema, crds   the base models, and the CRDs that are generated from the models
-pipeline, bundle, promotion_step, policy_gate, graph, metric_check, subscription   one module per kind
+pipeline, bundle, promotion_step, policy_gate, approval, graph, metric_check, subscription   one module per kind
 health, evidence, bundle_artifacts   parts that several kinds share
 names, commands, signature     labels and generated names, commands for people, the signature of the webhook
 image, chart, artifacts        versions of artifacts as text, and their validation
@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kardinal.promotion.api.approval import Approval
     from kardinal.promotion.api.base import (
         Condition,
         Model,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from kardinal.promotion.api.subscription import Subscription
 
 __all__ = [
+    "Approval",
     "Bundle",
     "Condition",
     "Graph",
@@ -54,6 +56,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "approval": "Approval",
     "base": "Condition Model ObjectMeta OwnerReference Resource SecretReference Status",
     "bundle": "Bundle",
     "conditions": "set_condition",

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from kardinal.promotion.api.approval import Approval
 from kardinal.promotion.api.base import Model, Resource
 from kardinal.promotion.api.bundle import Bundle
 from kardinal.promotion.api.descriptions import field_descriptions
@@ -104,6 +105,20 @@ _KINDS = (
             _Column("Evaluated", ".status.lastEvaluatedAt", "date"),
             _Column("Expression", ".spec.expression", wide=True),
             _Column("Message", '.status.conditions[?(@.type=="Valid")].message', wide=True),
+            _AGE,
+        ),
+    ),
+    _Kind(
+        Approval,
+        "ap",
+        (
+            _Column("Bundle", ".spec.bundle"),
+            _Column("Environment", ".spec.environment"),
+            _Column("Gate", ".spec.gate"),
+            _Column("External", ".spec.external.name"),
+            _Column("Approver", ".spec.approver"),
+            _Column("Expires", ".spec.expiresAt", "date"),
+            _Column("Reason", ".spec.reason", wide=True),
             _AGE,
         ),
     ),

@@ -6,7 +6,7 @@ planned for a later version get another message than typing mistakes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from kardinal.cel import Program, Reference
 from kardinal.objects.suggestions import nearest
@@ -45,17 +45,21 @@ SERVED: Fields = {
     "upstream": {EACH: _fields("version", "healthy", "verifiedAt")},
     "contracts": {EACH: {EACH: _fields("version")}},
     "delegation": _fields("status"),
+    "approvals": {},
+    "externalApproval": {EACH: _fields("approved", "reason", "at")},
 }
 """The attributes by variable."""
 
 BUNDLE_ROOTS = frozenset(SERVED) - {"schedule", "environment"}
 """The variables that have a value only if there is a Bundle."""
 
-_PERISHABLE = frozenset({"bundle.upstreamSoakMinutes", "upstream", "contracts", "delegation"})
+_PERISHABLE = frozenset(
+    {"bundle.upstreamSoakMinutes", "upstream", "contracts", "delegation", "approvals", "externalApproval"}
+)
 """Attributes, with all below them, that can change at any moment without a change of the Bundle: an answer that has
 read one counts for a limited time."""
 
-_UNAVAILABLE = frozenset(["metrics", "externalApproval", "targetDrift"])
+_UNAVAILABLE = frozenset(["metrics", "targetDrift"])
 """Variables that gate expressions cannot read in this version."""
 
 _CHOSEN = frozenset(["bundle.emergency", "bundle.labels", "bundle.name", "bundle.provenance"])
@@ -117,6 +121,8 @@ def _known(reference: Reference) -> list[str] | None:
     return None
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
+def _hint(name: str, known: Sequence[str]) -> str:
     near = nearest(name, known, cutoff=0.5)
-    return f"; did you mean {near}?" if near else f"; there are: {', '.join(known)}"
+    if near:
+        return f"; did you mean {near}?"
+    return f"; there are: {', '.join(known)}" if known else ""

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from kardinal.promotion.api import Bundle
 from kardinal.promotion.api.image import bundle_version
 from kardinal.promotion.api.resolved import unpinned_images
+from kardinal.promotion.policy.approvals import EXTERNAL, Approvals
 from kardinal.promotion.policy.attestation import NOT_ATTESTED, Attestation
 from kardinal.promotion.policy.attributes import DAYS
 from kardinal.promotion.policy.inputs import Input
@@ -36,6 +37,9 @@ class Attributes(Protocol):
     @property
     def soak(self) -> Soak: ...
 
+    @property
+    def approvals(self) -> Approvals | None: ...
+
     def scope(self, now: datetime) -> dict[str, Any]:
         """Return the variables of an expression, by name, at `now`."""
         ...
@@ -52,6 +56,7 @@ class ChangeContext:
     environment: str
     approval: str
     soak: Soak = _NO_BUNDLE
+    approvals: None = None
 
     def scope(self, now: datetime) -> dict[str, Any]:
         return {"schedule": _schedule(now), "environment": {"name": self.environment, "approval": self.approval}}
@@ -73,6 +78,8 @@ class GateContext:
     """Whether the environment has no upstream. Its tags were then looked up when the Bundle started."""
     inputs: Mapping[str, Input] = field(default_factory=dict)
     """Further variables by name. One that the expression does not read may be left out."""
+    approvals: Approvals | None = None
+    """The approvals at a gate; None if they are not read, as for an expression that needs none."""
 
     def scope(self, now: datetime) -> dict[str, Any]:
         """Return the variables of an expression, by name, at `now`."""
@@ -98,6 +105,7 @@ class GateContext:
             "environment": {"name": self.environment, "approval": self.approval},
             "previousBundle": {"version": self.previous_version} if self.previous_version else {},
             **{name: given.value for name, given in self.inputs.items()},
+            **(self.approvals.variables(now) if self.approvals is not None else {}),
         }
 
     def absence(self, path: str) -> str:
@@ -111,6 +119,8 @@ class GateContext:
             return f"{path} is not set: {self.attestation.problem}"
         if path == TAG_MOVED and isinstance(why := self._tag_moved(), str):
             return why
+        if path.startswith(EXTERNAL):
+            return f"{path} is not set: no such external answer about this Bundle counts"
         if path == PREVIOUS:
             return f"no other Bundle has been Verified in {self.environment}: {path} is not set"
         return f"{path} is not set"

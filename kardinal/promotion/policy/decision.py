@@ -29,7 +29,7 @@ from kardinal.objects.text import cut
 from kardinal.promotion.api import PolicyGate
 from kardinal.promotion.api.policy_gate import SEEN_VALUES, PolicyGateStatus, SeenValue
 from kardinal.promotion.policy.context import GateContext
-from kardinal.promotion.policy.evaluate import Answer, evaluate
+from kardinal.promotion.policy.evaluate import VALUE_LIMIT, Answer, evaluate
 from kardinal.promotion.policy.freshness import freshness_window, is_perishable, reads_clock, recheck_interval
 from kardinal.promotion.policy.transition import next_transition
 
@@ -113,7 +113,8 @@ def _counts_until(gate: PolicyGate, answer: Answer, turn: datetime | None, *, no
 
 
 def _kept(values: Iterable[tuple[str, str]]) -> tuple[SeenValue, ...] | None:
-    kept = (SeenValue(name=cut(name, _NAME_LIMIT), value=value) for name, value in islice(values, SEEN_VALUES))
+    first = islice(values, SEEN_VALUES)
+    kept = (SeenValue(name=cut(name, _NAME_LIMIT), value=cut(value, VALUE_LIMIT)) for name, value in first)
     return tuple(kept) or None
 
 

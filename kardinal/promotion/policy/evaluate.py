@@ -8,21 +8,23 @@ read, and never an error text of the CEL library.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from kardinal import cel
 from kardinal.objects.text import cut
+from kardinal.promotion.policy.approvals import APPROVALS
 from kardinal.promotion.policy.attributes import trusts_creator, unserved, withheld
 from kardinal.promotion.policy.comparisons import Comparison, comparisons, label_mistake
 from kardinal.promotion.policy.context import SOAK, Attributes
 
-__all__ = ["Answer", "evaluate", "fault", "skip_warning"]
+__all__ = ["VALUE_LIMIT", "Answer", "evaluate", "fault", "skip_warning"]
 
 REASON_LIMIT = 500
 VALUE_LIMIT = 64
+APPROVERS_LIMIT = 320
 
 _FAULTS: cel.SourceCache[str] = cel.SourceCache(characters=1 << 20)
 """The fault of each expression, or empty text if it is valid.
@@ -58,10 +60,10 @@ def evaluate(expression: str, context: Attributes, *, now: datetime) -> Answer:
     hints = _hints(comparisons(expression))
     match program.evaluate(scope, now=now):
         case cel.Value(json=True):
-            values = tuple((path, _text(path, value)) for path, value in program.observed(scope))
+            values = tuple(_observed(program, scope))
             return Answer(True, _shown(values, expression, otherwise="the expression is true"), "pass", values=values)
         case cel.Value(json=False):
-            values = tuple((path, _text(path, value)) for path, value in program.observed(scope))
+            values = tuple(_observed(program, scope))
             seen = _shown(values, expression, otherwise="the expression is false")
             return Answer(False, _limited("; ".join([seen, *hints])), "fail", values=values)
         case cel.Missing(path=path):
@@ -129,6 +131,15 @@ def _shown(observed: Iterable[tuple[str, str]], expression: str, *, otherwise: s
         limit = f" (threshold: {', '.join(limits[path])})" if path in limits else ""
         parts.append(f"{path} = {value}{limit}")
     return _limited(", ".join(parts) or otherwise)
+
+
+def _observed(program: cel.Program, scope: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the values that were read; of the list of approvals the people who approved."""
+    for path, value in program.observed(scope):
+        yield path, _text(path, value)
+    if any(reference.root == APPROVALS for reference in program.references):
+        people = [approval["approver"] for approval in scope.get(APPROVALS, ())]
+        yield APPROVALS, cut(", ".join(people), APPROVERS_LIMIT) or "none"
 
 
 def _text(path: str, value: object) -> str:

@@ -2,7 +2,8 @@
 
 Every moment at which a value of the expression can change is tried in order; the first moment with a different answer
 is the result. The schedule changes on the hour and repeats after a week. A soak crosses a threshold when it reaches a
-number in the expression. For `now()` the compiled program returns the moment itself.
+number in the expression. An approval counts until it expires. For `now()` the compiled program returns the moment
+itself.
 
 The search can miss a change: a threshold may be computed instead of written as a number, or the evaluations together
 may exceed the budget of a single one. So the reconciler evaluates again every recheckInterval in any case. The search
@@ -76,6 +77,8 @@ def _moments(program: cel.Program, context: Attributes, now: datetime, budget: c
             yield reached + _INSTANT
             # The hour that the expression waits for may come only after the soak is reached.
             yield from _schedule(reads, reached)
+    if context.approvals is not None:
+        yield from context.approvals.ends()
     if (flip := program.next_flip(context.scope(now), now=now, budget=budget)) is not None:
         yield flip
         yield flip + _INSTANT

@@ -99,12 +99,19 @@ class Reviews:
 
     async def may_list(self, person: Person, resource: ResourceType, namespace: str | None) -> bool:
         """Return whether a person may list a kind in a namespace, or in all if it is None."""
+        return await self.may(person, "list", resource, namespace)
+
+    async def may(
+        self, person: Person, verb: str, resource: ResourceType, namespace: str | None, name: str | None = None
+    ) -> bool:
+        """Return whether a person has a right on a kind, or on the object `name`; a namespace of None is all."""
         attributes = {
             "group": resource.group,
             "version": resource.version,
             "resource": resource.plural,
-            "verb": "list",
+            "verb": verb,
             **({"namespace": namespace} if namespace else {}),
+            **({"name": name} if name else {}),
         }
         review, named = (_SELF_ACCESS_REVIEW, {}) if person.own else (ACCESS_REVIEW, person.spec())
         answer = await self._ask(review, {**named, "resourceAttributes": attributes})
