@@ -73,10 +73,12 @@ class StoredObjects(Client):
         found = [each for each in self.caches[resource].list(namespace) if without not in labels_of(each)]
         return ObjectList(found, "1", None)
 
-    async def create(self, resource: ResourceType, obj: JsonObject, *, field_manager: str | None = None) -> JsonObject:
+    async def create(
+        self, resource: ResourceType, obj: JsonObject, *, field_manager: str | None = None, dry_run: bool = False
+    ) -> JsonObject:
         if self.caches[resource].get(obj["metadata"]["namespace"], obj["metadata"]["name"]) is not None:
             raise AlreadyExists(409, message=f"{resource.kind} {obj['metadata']['name']} exists")
-        return self.put(resource, obj)
+        return obj if dry_run else self.put(resource, obj)
 
     async def patch(
         self,
