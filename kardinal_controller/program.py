@@ -35,6 +35,7 @@ from kardinal_controller.bundles import BundleReconciler, GraphKeeper, GraphsOfB
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.gates import (
+    Calendars,
     ContractInput,
     DelegationInput,
     GateReconciler,
@@ -99,6 +100,7 @@ class ControlPlane:
             allow_local_repositories=options.agent.allow_local_repositories,
             allow_insecure_git=options.agent.allow_insecure_git,
         )
+        self._calendars = Calendars(client, clock=clock)
         self._declare_bundles(options, features)
         self._declare_pipelines(options, features)
         self._declare_gates(options)
@@ -220,6 +222,7 @@ class ControlPlane:
             clock=self._clock,
             policy_namespaces=options.policy_namespaces,
             expressions=self._expressions,
+            calendars=self._calendars,
         )
         manager.controller("pipeline-other-changes", others, others.sources())
 
@@ -236,6 +239,7 @@ class ControlPlane:
             attestations=self._attestations,
             approvals=self._approvals,
             expressions=self._expressions,
+            calendars=self._calendars,
             inputs=(UpstreamInput(caches), ContractInput(caches), DelegationInput(caches)),
         )
         templates = TemplateReconciler(

@@ -35,6 +35,7 @@ from kardinal.cel.values import (
     type_name,
 )
 from kardinal.cel.versions import VERSION_FUNCTIONS
+from kardinal.cel.windows import WINDOW_FUNCTIONS
 
 __all__ = ["CLOCK_FUNCTIONS", "FUNCTIONS", "TYPE_NAMES"]
 
@@ -262,4 +263,5 @@ FUNCTIONS: dict[str, Function] = merged(
     ENCODING_FUNCTIONS,
     QUANTITY_FUNCTIONS,
     VERSION_FUNCTIONS,
+    WINDOW_FUNCTIONS,
 )

@@ -15,10 +15,10 @@ from kardinal.cel.errors import Fault
 from kardinal.cel.overloads import Function
 from kardinal.cel.values import in_range, parse_duration, parse_timestamp
 
-__all__ = ["MOMENT_FUNCTIONS", "add", "between", "subtract"]
+__all__ = ["MOMENT_FUNCTIONS", "ZONES", "add", "between", "subtract"]
 
 _OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)")
-_ZONES = {name: ZoneInfo(name) for name in available_timezones()}
+ZONES = {name: ZoneInfo(name) for name in available_timezones()}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -28,7 +28,7 @@ def _zone(name: str) -> tzinfo:
         offset = timedelta(hours=int(hours), minutes=int(minutes))
         if offset < timedelta(hours=24):
             return timezone(-offset if sign == "-" else offset)
-    zone = _ZONES.get(name)
+    zone = ZONES.get(name)
     if zone is None:
         raise Fault("conversion", "unknown time zone; use a name such as Europe/Zurich or an offset such as +02:00")
     return zone

@@ -27,6 +27,7 @@ from kardinal.promotion.api.metric_check import MetricCheck
 from kardinal.promotion.api.subscription import Subscription
 from kardinal.promotion.api.unknown_fields import unknown_fields
 from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, SUBSCRIPTION
+from kardinal.promotion.policy.calendar import zone_problem
 from kardinal.promotion.policy.evaluate import fault
 from kardinal.promotion.translation import Features
 from kardinal.promotion.translation.translate import validate
@@ -195,6 +196,8 @@ def _bundle(bundle: Any, features: Features) -> Iterator[tuple[str, str]]:
 def _gate(gate: Any, features: Features) -> Iterator[tuple[str, str]]:
     if broken := fault(gate.spec.expression):
         yield "spec.expression", broken
+    if unknown := zone_problem(gate.spec.time_zone):
+        yield "spec.timeZone", unknown.removeprefix("spec.timeZone: ")
 
 
 def _graph(graph: Any, features: Features) -> Iterator[tuple[str, str]]:

@@ -28,6 +28,7 @@ from kardinal.promotion.api.names import LABEL_ENVIRONMENT
 from kardinal.promotion.api.policy_gate import PolicyGateSpec, PolicyGateStatus
 from kardinal.promotion.api.promotion_step import ENDED_STATES
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
+from kardinal.promotion.policy.calendar import Calendar
 from kardinal.promotion.policy.context import GateContext
 from kardinal.promotion.policy.decision import decide
 from kardinal.promotion.policy.evaluate import Answer, fault
@@ -49,6 +50,7 @@ from kardinal_controller.approvals import ApprovalRecords
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
 from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.gates.calendars import Calendars
 from kardinal_controller.gates.events import gate_event, with_condition, with_history
 from kardinal_controller.gates.promotions import GatePromotion, VariableSource
 from kardinal_controller.metrics import ControlPlaneMetrics
@@ -80,6 +82,7 @@ class GateReconciler:
         attestations: Attestations,
         approvals: ApprovalRecords,
         expressions: ExpressionCompiler,
+        calendars: Calendars,
         inputs: Sequence[VariableSource] = (),
     ) -> None:
         self._caches = caches
@@ -90,6 +93,7 @@ class GateReconciler:
         self._clock = clock
         self._metrics = metrics
         self._expressions = expressions
+        self._calendars = calendars
         self._inputs = inputs
         self._quarantine: cel.Quarantine[Answer] = cel.Quarantine()
 
@@ -143,11 +147,12 @@ class GateReconciler:
         recheck = min(template.spec.recheck_interval, instance.spec.recheck_interval)
         spec = template.spec.model_copy(update={"recheck_interval": recheck})
         await self._expressions.prepare([spec.expression])
+        calendar = await self._calendars.of(template.metadata.namespace, spec)
         step = self._caches.step_of_graph(promoted.graph, promoted.environment)
         ended = bundle.status.phase in SETTLED_PHASES
         decision = decide(
             instance.model_copy(update={"spec": spec, "status": before}),
-            self._context(spec.expression, promoted),
+            self._context(spec.expression, promoted, calendar),
             now=self._clock.now(),
             passed=step is not None or ended,
             settled=ended or (step is not None and (step.get("status") or {}).get("state") in ENDED_STATES),
@@ -231,7 +236,7 @@ class GateReconciler:
         await self._answer(current, instance, status, "error", promoted)
         return Result()
 
-    def _context(self, expression: str, promoted: GatePromotion) -> GateContext:
+    def _context(self, expression: str, promoted: GatePromotion, calendar: Calendar) -> GateContext:
         return GateContext(
             bundle=promoted.bundle,
             environment=promoted.environment,
@@ -243,6 +248,7 @@ class GateReconciler:
                 promoted.bundle, promoted.environment, promoted.template, expression=expression
             ),
             first=promoted.bundle.status.environments.keys().isdisjoint(promoted.upstreams),
+            calendar=calendar,
             inputs=self._read_inputs(expression, promoted),
         )
 

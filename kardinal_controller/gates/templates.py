@@ -19,6 +19,7 @@ from kardinal.promotion.api.overlong import overlong
 from kardinal.promotion.api.policy_gate import PolicyGateSpec, PolicyGateStatus
 from kardinal.promotion.api.stored import StoredModels
 from kardinal.promotion.kinds import POLICY_GATE
+from kardinal.promotion.policy.calendar import zone_problem
 from kardinal.promotion.policy.context import SOAK
 from kardinal.promotion.policy.evaluate import fault
 from kardinal.promotion.policy.matching import is_instance, is_template, named_environments
@@ -79,7 +80,7 @@ class TemplateReconciler:
         conditions = set_condition(
             gate.status.conditions,
             "Valid",
-            "False" if reason == "InvalidExpression" else "True",
+            "False" if reason.startswith("Invalid") else "True",
             reason=reason,
             message=message,
             now=now,
@@ -95,6 +96,8 @@ class TemplateReconciler:
         return Result()
 
     async def _verdict(self, gate: PolicyGate, too_long: Iterable[str]) -> tuple[str, str]:
+        if unknown := zone_problem(gate.spec.time_zone):
+            return "InvalidTimeZone", f"{unknown}; a gate that reads schedule stays closed"
         if broken := fault(gate.spec.expression):
             return "InvalidExpression", f"{broken}; the gate stays closed"
         vain = [*(f"{field} {remedy}" for field, remedy in ignored_fields(gate)), *too_long]

@@ -28,6 +28,7 @@ from kardinal.runtime.predicates import changed, deleted, either, metadata_chang
 from kardinal.tree.repository_url import InvalidRepositoryURL
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.gates import Calendars
 
 __all__ = ["OtherChangesReconciler"]
 
@@ -46,12 +47,14 @@ class OtherChangesReconciler:
         clock: Clock,
         policy_namespaces: Collection[str],
         expressions: ExpressionCompiler,
+        calendars: Calendars,
     ) -> None:
         self._caches = caches
         self._status = status
         self._clock = clock
         self._policy_namespaces = policy_namespaces
         self._expressions = expressions
+        self._calendars = calendars
 
     def sources(self) -> Sequence[Source]:
         asked = metadata_changed("generation") | changed(_answer_of)
@@ -122,7 +125,12 @@ class OtherChangesReconciler:
         approvals = {environment.name: environment.approval for environment in pipeline.spec.environments}
         for place in _places(pipeline):
             asked = [(gate, approvals[place.environment]) for gate in binding_gates(gates, place)]
-            answers = [questions.ask(gate, place, approval=approval) for gate, approval in asked]
+            answers = [
+                questions.ask(
+                    gate, place, approval=approval, calendar=await self._calendars.of(gate.namespace, gate.spec)
+                )
+                for gate, approval in asked
+            ]
             turns += [answer.until for answer in answers if answer.until is not None]
             reasons = [*freeze, *self._hold(pipeline, place), *(answer.reason for answer in answers if answer.reason)]
             if reasons:

@@ -19,7 +19,7 @@ JsonObject = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [".", "admission", "agent", "tools"]
-NAMESPACED = ["secrets/namespace.yaml", "agent/secrets/namespace.yaml"]
+NAMESPACED = ["holidays/namespace.yaml", "secrets/namespace.yaml", "agent/secrets/namespace.yaml"]
 CLUSTER_WIDE = ["secrets/every-namespace.yaml", "agent/secrets/every-namespace.yaml"]
 MANIFESTS: list[JsonObject] = [doc for folder in FOLDERS for doc in documents_of(f"{folder}/*.yaml")]
 """In the order in which `kubectl apply -f` takes them."""
@@ -32,7 +32,7 @@ async def test_every_manifest_is_applied_without_an_unknown_field(api_server: Ap
 
 
 @pytest.mark.parametrize("path", [*NAMESPACED, *CLUSTER_WIDE])
-async def test_secrets_are_opened_in_one_namespace_or_in_all(api_server: ApiServer, path: str) -> None:
+async def test_secrets_and_holidays_are_opened_in_one_namespace_or_in_all(api_server: ApiServer, path: str) -> None:
     documents = list(documents_of(path))
     # As `kubectl apply -n` does.
     where = {"namespace": TEAM} if path in NAMESPACED else {}

@@ -51,6 +51,7 @@ SELDOM = {
         **{Permission("approvals.kardinal.io", verb): "an Approval that is posted" for verb in ("create", "delete")},
         Permission("approvals.kardinal.io", "get"): "an external answer that is posted again",
         Permission("approvals.kardinal.io/status", "patch"): "an Approval that is posted",
+        Permission("configmaps", "get"): "the holidays of a gate",
         Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
         Permission("graphs.experimental.kro.run", "get"): "a Graph that is there before the informer has seen it",

@@ -14,13 +14,18 @@ from typing import NamedTuple
 import pytest
 
 from kardinal_local.plane import LoggedRequest
-from tests.support.identities import SYSTEM_NAMESPACE, shipped_rights
+from tests.support.identities import SYSTEM_NAMESPACE, documents_of, shipped_rights
 from tests.support.world import World
 
 __all__ = ["ROLES", "Permission", "granted_to", "hold_to_permissions", "needed_by", "virtual"]
 
 ROLES = {
-    "controller": ("kardinal-controller", "kardinal-controller-secrets", "kardinal-tools"),
+    "controller": (
+        "kardinal-controller",
+        "kardinal-controller-secrets",
+        "kardinal-controller-holidays",
+        "kardinal-tools",
+    ),
     # In a world the control plane is also the cluster of the agent.
     "agent": ("kardinal-agent", "kardinal-agent-secrets", "kardinal-agent-control-plane", "kardinal-tools"),
 }
@@ -59,7 +64,7 @@ def granted_to(identity: str) -> frozenset[Permission]:
     """Return what the ClusterRoles of deploy/, and the Role of the identity's own namespace, allow it."""
     roles = [
         doc
-        for doc in shipped_rights()
+        for doc in (*shipped_rights(), *documents_of("holidays/*.yaml"))
         if doc["kind"] in ("Role", "ClusterRole") and doc["metadata"]["name"] in ROLES[identity]
     ]
     return frozenset(

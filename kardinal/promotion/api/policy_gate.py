@@ -94,6 +94,10 @@ class PolicyGateSpec(Model):
     """Text for the authors of Bundles that the gate holds."""
     recheck_interval: Duration = timedelta(minutes=5)
     """The longest time between two evaluations. Defaults to 5m."""
+    time_zone: Annotated[str, Field(min_length=1, max_length=64)] = "UTC"
+    """The time zone of `schedule`, such as `Europe/Zurich`. Defaults to `UTC`."""
+    holidays: Name | None = None
+    """Name of a ConfigMap in the gate's namespace, with the dates for `schedule.isHoliday` under the key `dates`."""
     applies_to: Annotated[
         tuple[DnsLabel, ...], Field(max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"})
     ] = ()

@@ -5,7 +5,8 @@ needs                         expressions that cannot be true without an attribu
 matching                      the gate templates that apply to a Pipeline and an environment
 binding                       the facts of an environment, and the globs in `spec.match` that select them
 coverage                      the gates that hold each path that Pipelines write to
-attributes, context, soak     the attributes that an expression may read, and their values for one Bundle
+attributes, context, soak,
+inputs, calendar              the attributes that an expression may read, and their values for one Bundle
 comparisons, evaluate         the answer and its reason
 transition                    the moment at which time alone changes the answer
 changes                       the answer about a change without a Bundle, such as a person's pull request

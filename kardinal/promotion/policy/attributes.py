@@ -39,7 +39,7 @@ SERVED: Fields = {
         "tagMoved": None,
         "upstreamSoakMinutes": None,
     },
-    "schedule": _fields("isWeekend", "hour", "dayOfWeek"),
+    "schedule": _fields("isWeekend", "isHoliday", "hour", "dayOfWeek"),
     "environment": _fields("name", "approval"),
     "previousBundle": _fields("version"),
     "upstream": {EACH: _fields("version", "healthy", "verifiedAt")},
@@ -54,7 +54,10 @@ BUNDLE_ROOTS = frozenset(SERVED) - {"schedule", "environment"}
 """The variables that have a value only if there is a Bundle."""
 
 _PERISHABLE = frozenset(
-    {"bundle.upstreamSoakMinutes", "upstream", "contracts", "delegation", "approvals", "externalApproval"}
+    {
+        *("bundle.upstreamSoakMinutes", "schedule.isHoliday", "upstream", "contracts", "delegation"),
+        *("approvals", "externalApproval"),
+    }
 )
 """Attributes, with all below them, that can change at any moment without a change of the Bundle: an answer that has
 read one counts for a limited time."""
@@ -90,7 +93,8 @@ def withheld(program: Program, scope: Collection[str]) -> str | None:
 
 def reads_perishable(program: Program) -> bool:
     """Return whether `program` reads one of `_PERISHABLE`, or a value that contains one."""
-    read = [(reference.root, *reference.path) for reference in program.references]
+    # The schedule is read by its attributes, and bare only for inWindow, which knows no holidays.
+    read = [(each.root, *each.path) for each in program.references if each.path or each.root != "schedule"]
     listed = [tuple(path.split(".")) for path in _PERISHABLE]
     return any(one[: len(other)] == other or other[: len(one)] == one for one in read for other in listed)
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from kardinal import cel
 from kardinal.promotion.policy.attributes import BUNDLE_ROOTS
 from kardinal.promotion.policy.binding import Place
+from kardinal.promotion.policy.calendar import Calendar
 from kardinal.promotion.policy.context import ChangeContext
 from kardinal.promotion.policy.evaluate import evaluate, fault
 from kardinal.promotion.policy.matching import GateTemplate
@@ -36,6 +37,7 @@ class _Question:
     expression: str
     environment: str
     approval: str
+    calendar: Calendar
 
 
 class ChangeQuestions:
@@ -48,12 +50,13 @@ class ChangeQuestions:
         self._now = now
         self._answers: dict[_Question, ChangeAnswer] = {}
 
-    def ask(self, gate: GateTemplate, place: Place, *, approval: str) -> ChangeAnswer:
+    def ask(self, gate: GateTemplate, place: Place, *, approval: str, calendar: Calendar) -> ChangeAnswer:
         """Return the answer of `gate`, which binds at `place`. Its expression must be compiled already."""
         expression = gate.spec.expression
         roots = _roots(expression)
-        context = ChangeContext(place.environment, approval) if "environment" in roots else ChangeContext("", "")
-        question = _Question(expression, context.environment, context.approval)
+        named = (place.environment, approval) if "environment" in roots else ("", "")
+        context = ChangeContext(*named, calendar=calendar)
+        question = _Question(expression, context.environment, context.approval, calendar)
         if question not in self._answers:
             self._answers[question] = _answer(expression, context, roots, now=self._now)
         answer = self._answers[question]

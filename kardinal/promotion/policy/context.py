@@ -1,6 +1,6 @@
 """The context of a gate: one Bundle before one environment, or a change without a Bundle.
 
-Inside a context only time moves: the schedule, in UTC, and the soak. All other values are fixed at its creation, so the
+Inside a context only time moves: the schedule and the soak. All other values are fixed at its creation, so the
 same context can be evaluated for another moment.
 """
 
@@ -16,7 +16,7 @@ from kardinal.promotion.api.image import bundle_version
 from kardinal.promotion.api.resolved import unpinned_images
 from kardinal.promotion.policy.approvals import EXTERNAL, Approvals
 from kardinal.promotion.policy.attestation import NOT_ATTESTED, Attestation
-from kardinal.promotion.policy.attributes import DAYS
+from kardinal.promotion.policy.calendar import Calendar
 from kardinal.promotion.policy.inputs import Input
 from kardinal.promotion.policy.soak import Soak
 
@@ -28,6 +28,7 @@ ATTESTED = "bundle.attested"
 TAG_MOVED = "bundle.tagMoved"
 
 _NO_BUNDLE = Soak(unknown="no Bundle brings the change")
+_UTC = Calendar()
 _NOTHING_YET = Soak(unknown="nothing has been promoted yet")
 
 
@@ -39,6 +40,9 @@ class Attributes(Protocol):
 
     @property
     def approvals(self) -> Approvals | None: ...
+
+    @property
+    def calendar(self) -> Calendar: ...
 
     def scope(self, now: datetime) -> dict[str, Any]:
         """Return the variables of an expression, by name, at `now`."""
@@ -57,9 +61,13 @@ class ChangeContext:
     approval: str
     soak: Soak = _NO_BUNDLE
     approvals: None = None
+    calendar: Calendar = _UTC
 
     def scope(self, now: datetime) -> dict[str, Any]:
-        return {"schedule": _schedule(now), "environment": {"name": self.environment, "approval": self.approval}}
+        return {
+            "schedule": self.calendar.schedule(now),
+            "environment": {"name": self.environment, "approval": self.approval},
+        }
 
     def absence(self, path: str) -> str:
         return f"{path} is not set"
@@ -76,6 +84,7 @@ class GateContext:
     attestation: Attestation = NOT_ATTESTED
     first: bool = False
     """Whether the environment has no upstream. Its tags were then looked up when the Bundle started."""
+    calendar: Calendar = _UTC
     inputs: Mapping[str, Input] = field(default_factory=dict)
     """Further variables by name. One that the expression does not read may be left out."""
     approvals: Approvals | None = None
@@ -101,7 +110,7 @@ class GateContext:
             bundle["tagMoved"] = moved
         return {
             "bundle": bundle,
-            "schedule": _schedule(now),
+            "schedule": self.calendar.schedule(now),
             "environment": {"name": self.environment, "approval": self.approval},
             "previousBundle": {"version": self.previous_version} if self.previous_version else {},
             **{name: given.value for name, given in self.inputs.items()},
@@ -141,7 +150,3 @@ class GateContext:
                 return told or f"tags are looked up again when {self.environment} is about to start"
         told = next((each.message or "not known" for each in status.artifacts if each.digest is None), None)
         return told if told is not None else False
-
-
-def _schedule(now: datetime) -> dict[str, Any]:
-    return {"isWeekend": now.weekday() >= 5, "hour": now.hour, "dayOfWeek": DAYS[now.weekday()]}

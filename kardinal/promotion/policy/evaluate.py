@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kardinal import cel
 from kardinal.objects.text import cut
 from kardinal.promotion.policy.approvals import APPROVALS
 from kardinal.promotion.policy.attributes import trusts_creator, unserved, withheld
+from kardinal.promotion.policy.calendar import schedule_fault, windows
 from kardinal.promotion.policy.comparisons import Comparison, comparisons, label_mistake
 from kardinal.promotion.policy.context import SOAK, Attributes
 
@@ -25,6 +26,8 @@ __all__ = ["VALUE_LIMIT", "Answer", "evaluate", "fault", "skip_warning"]
 REASON_LIMIT = 500
 VALUE_LIMIT = 64
 APPROVERS_LIMIT = 320
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _FAULTS: cel.SourceCache[str] = cel.SourceCache(characters=1 << 20)
 """The fault of each expression, or empty text if it is valid.
@@ -57,6 +60,8 @@ def evaluate(expression: str, context: Attributes, *, now: datetime) -> Answer:
     scope = context.scope(now)
     if unread := withheld(program, scope):
         return _error(f"{unread} is not read here")
+    if unknown := context.calendar.problem(program):
+        return _error(unknown)
     hints = _hints(comparisons(expression))
     match program.evaluate(scope, now=now):
         case cel.Value(json=True):
@@ -89,7 +94,7 @@ def _fault(expression: str) -> str:
         program = cel.compile(expression)
     except cel.CompileError as error:
         return f"the expression is not valid CEL: {error}"
-    return unserved(program) or ""
+    return unserved(program) or schedule_fault(cel.syntax_of(expression)) or ""
 
 
 def skip_warning(expression: str) -> str | None:
@@ -140,6 +145,11 @@ def _observed(program: cel.Program, scope: Mapping[str, Any]) -> Iterator[tuple[
     if any(reference.root == APPROVALS for reference in program.references):
         people = [approval["approver"] for approval in scope.get(APPROVALS, ())]
         yield APPROVALS, cut(", ".join(people), APPROVERS_LIMIT) or "none"
+    for window in windows(program.source):
+        asked = f'schedule.inWindow("{window.text}")'
+        outcome = cel.compile(asked).evaluate(scope, now=_EPOCH)
+        if isinstance(outcome, cel.Value):
+            yield asked, _text(asked, outcome.json)
 
 
 def _text(path: str, value: object) -> str:

@@ -1,9 +1,8 @@
 """Find the moment at which time alone will change the answer of a gate.
 
 Every moment at which a value of the expression can change is tried in order; the first moment with a different answer
-is the result. The schedule changes on the hour and repeats after a week. A soak crosses a threshold when it reaches a
-number in the expression. An approval counts until it expires. For `now()` the compiled program returns the moment
-itself.
+is the result. The calendar knows when the schedule changes. A soak crosses a threshold when it reaches a number in the
+expression. An approval counts until it expires. For `now()` the compiled program returns the moment itself.
 
 The search can miss a change: a threshold may be computed instead of written as a number, or the evaluations together
 may exceed the budget of a single one. So the reconciler evaluates again every recheckInterval in any case. The search
@@ -16,14 +15,13 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from kardinal import cel
+from kardinal.promotion.policy.calendar import windows
 from kardinal.promotion.policy.comparisons import numbers
 from kardinal.promotion.policy.context import SOAK, Attributes
 from kardinal.promotion.policy.evaluate import fault
 
 __all__ = ["next_transition"]
 
-_HOUR = timedelta(hours=1)
-_DAY = timedelta(days=1)
 _INSTANT = timedelta(microseconds=1)
 _LONGEST_SOAK = 366 * 24 * 60
 """In minutes. A larger number in an expression is not tried as a threshold."""
@@ -66,7 +64,9 @@ def _ready(program: cel.Program, context: Attributes, now: datetime, budget: cel
 
 def _moments(program: cel.Program, context: Attributes, now: datetime, budget: cel.Budget) -> Iterator[datetime]:
     reads = {str(reference) for reference in program.references}
-    yield from _schedule(reads, now)
+    asked = windows(program.source)
+    calendar = context.calendar
+    yield from calendar.moments(reads, asked, now)
     if SOAK in reads:
         possible = sorted(number for number in numbers(program.source) if 0 <= number <= _LONGEST_SOAK)
         for threshold in possible[:_THRESHOLDS]:
@@ -76,26 +76,9 @@ def _moments(program: cel.Program, context: Attributes, now: datetime, budget: c
             yield reached
             yield reached + _INSTANT
             # The hour that the expression waits for may come only after the soak is reached.
-            yield from _schedule(reads, reached)
+            yield from calendar.moments(reads, asked, reached)
     if context.approvals is not None:
         yield from context.approvals.ends()
     if (flip := program.next_flip(context.scope(now), now=now, budget=budget)) is not None:
         yield flip
         yield flip + _INSTANT
-
-
-def _schedule(reads: set[str], now: datetime) -> Iterator[datetime]:
-    """Yield the hours or days at which the schedule in `reads` can change, until every value has occurred once."""
-    hourly = "schedule.hour" in reads or "schedule" in reads
-    daily = bool(reads & {"schedule.isWeekend", "schedule.dayOfWeek", "schedule"})
-    if not hourly and not daily:
-        return
-    start = (
-        now.replace(minute=0, second=0, microsecond=0)
-        if hourly
-        else now.replace(hour=0, minute=0, second=0, microsecond=0)
-    )
-    step = _HOUR if hourly else _DAY
-    count = (7 if daily else 1) * (24 if hourly else 1)
-    for index in range(1, count + 1):
-        yield start + index * step

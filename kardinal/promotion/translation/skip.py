@@ -13,12 +13,15 @@ from kardinal.promotion.api import Bundle, Pipeline
 from kardinal.promotion.api.pipeline import Environment
 from kardinal.promotion.policy.attestation import Attestation
 from kardinal.promotion.policy.binding import place_of
+from kardinal.promotion.policy.calendar import Calendar
 from kardinal.promotion.policy.context import GateContext
 from kardinal.promotion.policy.evaluate import evaluate
 from kardinal.promotion.policy.matching import GateTemplate
 from kardinal.promotion.translation.errors import SkipDenied
 
 __all__ = ["check_skips"]
+
+_NO_HOLIDAYS = "a permission to skip knows no holidays"
 
 
 def check_skips(
@@ -37,10 +40,21 @@ def check_skips(
         protecting = next((gate for gate in here if not gate.permits_skip), None)
         if protecting is None:
             continue
-        context = GateContext(
-            bundle=bundle, environment=environment.name, approval=environment.approval, attestation=attestation
-        )
-        answers = {gate.name: evaluate(gate.spec.expression, context, now=now) for gate in here if gate.permits_skip}
+        answers = {
+            gate.name: evaluate(
+                gate.spec.expression,
+                GateContext(
+                    bundle=bundle,
+                    environment=environment.name,
+                    approval=environment.approval,
+                    attestation=attestation,
+                    calendar=Calendar(gate.spec.time_zone, holidays_problem=_NO_HOLIDAYS),
+                ),
+                now=now,
+            )
+            for gate in here
+            if gate.permits_skip
+        }
         if not any(answer.ready for answer in answers.values()):
             refusals = [f"{name}: {answer.reason}" for name, answer in answers.items()]
             why = "; ".join(refusals) or f"no skip permission applies to {environment.name}"
