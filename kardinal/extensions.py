@@ -1,4 +1,4 @@
-"""The steps, providers and health adapters of a program: the built-in ones and those of other installed packages.
+"""The extensions of a program: the built-in steps, providers, health adapters and metric providers, and installed ones.
 
 A package adds its own by entry points. It must be installed in both programs, because the control plane refuses names
 that it does not know:
@@ -6,6 +6,7 @@ that it does not know:
     [project.entry-points."kardinal.steps"]       name -> `kardinal.promotion.steps.declaration.StepDeclaration`
     [project.entry-points."kardinal.providers"]   name -> `kardinal.scm.provider.Provider`
     [project.entry-points."kardinal.health"]      name -> `kardinal.promotion.api.health_adapters.AdapterDeclaration`
+    [project.entry-points."kardinal.metrics"]     name -> `kardinal.promotion.metrics.provider.MetricProvider`
 
 A package that cannot be loaded, or takes a name that is taken, keeps the program from starting: running without it
 would fail the Pipelines that name it, one promotion after the other.
@@ -20,6 +21,8 @@ from typing import TypeVar
 
 from kardinal.objects.errors import KardinalError
 from kardinal.promotion.api.health_adapters import BUILTIN_ADAPTERS, AdapterDeclaration
+from kardinal.promotion.metrics.prometheus import PROMETHEUS
+from kardinal.promotion.metrics.provider import MetricProvider
 from kardinal.promotion.steps.builtin import BUILTIN_STEPS
 from kardinal.promotion.steps.declaration import StepDeclaration
 from kardinal.promotion.steps.registry import Registry
@@ -27,20 +30,23 @@ from kardinal.scm import PROVIDERS, Delivery, Provider
 
 __all__ = ["ExtensionError", "Extensions", "load_extensions", "webhook_parsers"]
 
-Named = TypeVar("Named", StepDeclaration, Provider, AdapterDeclaration)
+BUILTIN_METRICS: Mapping[str, MetricProvider] = {PROMETHEUS.name: PROMETHEUS}
+
+Named = TypeVar("Named", StepDeclaration, Provider, AdapterDeclaration, MetricProvider)
 
 
 class ExtensionError(KardinalError):
-    """A package that adds a step, a provider or a health adapter, and cannot be used."""
+    """A package that adds a step, a provider, a health adapter or a metric provider, and cannot be used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extensions:
-    """Every step, provider and health adapter of a program, by name."""
+    """Every step, provider, health adapter and metric provider of a program, by name."""
 
     steps: Mapping[str, StepDeclaration]
     providers: Mapping[str, Provider]
     adapters: Mapping[str, AdapterDeclaration]
+    metrics: Mapping[str, MetricProvider]
 
     @property
     def registry(self) -> Registry:
@@ -61,6 +67,7 @@ def load_extensions() -> Extensions:
         steps=_extended(BUILTIN_STEPS, StepDeclaration, entry_points(group="kardinal.steps")),
         providers=_extended(PROVIDERS, Provider, entry_points(group="kardinal.providers")),
         adapters=_extended(BUILTIN_ADAPTERS, AdapterDeclaration, entry_points(group="kardinal.health")),
+        metrics=_extended(BUILTIN_METRICS, MetricProvider, entry_points(group="kardinal.metrics")),
     )
 
 

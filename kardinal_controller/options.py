@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,13 +11,31 @@ import click
 from kardinal.promotion.api.names import SYSTEM_NAMESPACE
 from kardinal.runtime.options import address, address_setting, metrics_auth_setting, patterns, setting, settings_of
 from kardinal_agent.options import AgentOptions
+from kardinal_controller.metric_checks.servers import MetricHost
 from kardinal_controller.ui.options import UiOptions
 
-__all__ = ["ControllerOptions"]
+__all__ = ["ControllerOptions", "metric_hosts"]
+
+_NAMESPACE = re.compile(r"\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def _names(value: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def metric_hosts(values: tuple[str, ...]) -> tuple[MetricHost, ...]:
+    """Parse servers with the namespaces that may ask them, such as `prometheus.monitoring:9090=platform-policies`."""
+    return tuple(_metric_host(part.strip()) for value in values for part in value.split(",") if part.strip())
+
+
+def _metric_host(text: str) -> MetricHost:
+    host, equals, named = text.partition("=")
+    namespaces = tuple(name.strip() for name in named.split("+") if name.strip())
+    if not equals or not namespaces or not all(map(_NAMESPACE.fullmatch, namespaces)):
+        raise click.BadParameter(
+            f"{text!r} is not HOST[:PORT]=NAMESPACE+NAMESPACE; * is every namespace, and no part of a name"
+        )
+    return MetricHost(patterns((host,))[0], namespaces)
 
 
 def _any_port() -> str:
@@ -48,6 +67,13 @@ class ControllerOptions:
         "--approvals-by-admission",
         is_flag=True,
         help="Count Approvals that people create themselves, while deploy/admission/ is proven to refuse forged ones.",
+    )
+    allow_metric_hosts: tuple[MetricHost, ...] = setting(
+        "--allow-metric-hosts",
+        multiple=True,
+        metavar="HOST[:PORT]=NS+NS,…",
+        read=metric_hosts,
+        help="Servers that MetricChecks ask, and the namespaces of these checks; * for all. Default: none.",
     )
     standalone: bool = setting(
         "--standalone/--no-standalone",

@@ -7,6 +7,8 @@ the program reads and writes can be seen here.
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +18,7 @@ from kardinal.git import GitRunner
 from kardinal.kube import Client
 from kardinal.promotion.api.names import FIELD_MANAGER_CONTROLLER
 from kardinal.promotion.kinds import METRIC_CHECK, SUBSCRIPTION
+from kardinal.promotion.metrics.prometheus import ANSWERS
 from kardinal.promotion.translation import Features
 from kardinal.runtime import KeyMemory, Manager
 from kardinal.runtime.routes import RouteGroup
@@ -44,6 +47,10 @@ from kardinal_controller.gates import (
 )
 from kardinal_controller.graphs import graph_controller
 from kardinal_controller.http import Bodies, BundlePosts, HostSecrets, HostWebhooks, HttpServer, Wakes
+from kardinal_controller.metric_checks import FLAG as METRIC_FLAG
+from kardinal_controller.metric_checks import MetricCheckReconciler, MetricDemand, MetricServers
+from kardinal_controller.metric_checks.reconciler import CONCURRENCY
+from kardinal_controller.metric_checks.secrets import MetricSecrets
 from kardinal_controller.metrics import ControlPlaneMetrics
 from kardinal_controller.options import ControllerOptions
 from kardinal_controller.pipelines import (
@@ -60,9 +67,15 @@ from kardinal_controller.ui.server import VERSION, PageServer
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
 from kardinal_controller.unserved import UnservedReconciler
 
-__all__ = ["ControlPlane"]
+__all__ = ["ControlPlane", "metric_requests"]
 
 NAME = "kardinal-controller"
+
+
+def metric_requests(patterns: Sequence[str], *, tls: ssl.SSLContext | None, seconds: float) -> EndpointClient:
+    """Return the client for metric servers that match `patterns`."""
+    hosts = StepHosts(patterns, flag=METRIC_FLAG)
+    return EndpointClient(hosts, request_time=seconds, body_limit=ANSWERS.size, tls=tls)
 
 
 class ControlPlane:
@@ -103,7 +116,7 @@ class ControlPlane:
         self._calendars = Calendars(client, clock=clock)
         self._declare_bundles(options, features)
         self._declare_pipelines(options, features)
-        self._declare_gates(options)
+        self._declare_gates(options, self._declare_metric_checks(options))
         self._declare_unimplemented_kinds()
         self._declare_release()
         self._declare_unserved()
@@ -226,7 +239,7 @@ class ControlPlane:
         )
         manager.controller("pipeline-other-changes", others, others.sources())
 
-    def _declare_gates(self, options: ControllerOptions) -> None:
+    def _declare_gates(self, options: ControllerOptions, checks: MetricDemand) -> None:
         manager = self.manager
         clock = self._clock
         caches = self._caches
@@ -241,6 +254,7 @@ class ControlPlane:
             expressions=self._expressions,
             calendars=self._calendars,
             inputs=(UpstreamInput(caches), ContractInput(caches), DelegationInput(caches)),
+            checks=checks,
         )
         templates = TemplateReconciler(
             caches,
@@ -253,13 +267,31 @@ class ControlPlane:
         manager.controller("policygate", gates, gates.sources())
         manager.controller("policygate-template", templates, templates.sources(), concurrency=1)
 
+    def _declare_metric_checks(self, options: ControllerOptions) -> MetricDemand:
+        """Declare what queries metrics, and return what gates read them from."""
+        manager = self.manager
+        checks = manager.informer(METRIC_CHECK)
+        demand = MetricDemand(checks)
+        servers = MetricServers(
+            options.allow_metric_hosts,
+            self._extensions.metrics,
+            secrets=MetricSecrets(manager.client, clock=self._clock),
+            requests=metric_requests,
+        )
+        reconciler = MetricCheckReconciler(
+            checks, self._caches, demand, servers, status=manager.status, clock=self._clock
+        )
+        manager.controller(
+            "metriccheck", reconciler, reconciler.sources(), concurrency=CONCURRENCY, memory=reconciler.memory
+        )
+        return demand
+
     def _declare_unimplemented_kinds(self) -> None:
         manager = self.manager
-        for resource in (METRIC_CHECK, SUBSCRIPTION):
-            reconciler = UnimplementedKindReconciler(
-                manager.informer(resource), status=manager.status, clock=self._clock
-            )
-            manager.controller(resource.kind.lower(), reconciler, reconciler.sources(), concurrency=1)
+        reconciler = UnimplementedKindReconciler(
+            manager.informer(SUBSCRIPTION), status=manager.status, clock=self._clock
+        )
+        manager.controller("subscription", reconciler, reconciler.sources(), concurrency=1)
 
     def _declare_release(self) -> None:
         manager = self.manager

@@ -27,6 +27,7 @@ from kardinal.promotion.api.metric_check import MetricCheck
 from kardinal.promotion.api.subscription import Subscription
 from kardinal.promotion.api.unknown_fields import unknown_fields
 from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, SUBSCRIPTION
+from kardinal.promotion.metrics.queries import query_fault
 from kardinal.promotion.policy.calendar import zone_problem
 from kardinal.promotion.policy.evaluate import fault
 from kardinal.promotion.translation import Features
@@ -208,6 +209,11 @@ def _graph(graph: Any, features: Features) -> Iterator[tuple[str, str]]:
             yield problem.path, problem.message
 
 
+def _metric_check(check: Any, features: Features) -> Iterator[tuple[str, str]]:
+    if broken := query_fault(check.spec.query):
+        yield "spec.query", broken
+
+
 def _nothing(resource: Any, features: Features) -> Iterator[tuple[str, str]]:
     """Yield no errors: a resource of this kind is checked against its model only."""
     yield from ()
@@ -226,8 +232,8 @@ _CHECKS: Final[Mapping[tuple[str, str], _Check]] = {
     (BUNDLE.api_version, BUNDLE.kind): _Check(Bundle, _bundle),
     (POLICY_GATE.api_version, POLICY_GATE.kind): _Check(PolicyGate, _gate),
     (SUBSCRIPTION.api_version, SUBSCRIPTION.kind): _Check(Subscription, _nothing),
-    (METRIC_CHECK.api_version, METRIC_CHECK.kind): _Check(MetricCheck, _nothing),
+    (METRIC_CHECK.api_version, METRIC_CHECK.kind): _Check(MetricCheck, _metric_check),
     (GRAPH.api_version, GRAPH.kind): _Check(Graph, _graph),
 }
 
-_STORED_ONLY: Final = frozenset((resource.api_version, resource.kind) for resource in (SUBSCRIPTION, METRIC_CHECK))
+_STORED_ONLY: Final = frozenset((resource.api_version, resource.kind) for resource in (SUBSCRIPTION,))

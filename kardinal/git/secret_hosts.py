@@ -11,20 +11,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from kardinal.objects.secret_purposes import (
     ANNOTATION_HOSTS,
     CREDENTIALS_GIT,
+    CREDENTIALS_METRICS,
     CREDENTIALS_REGISTRY,
     CREDENTIALS_SIGNING,
     CREDENTIALS_STEP,
     LABEL_CREDENTIALS,
 )
 
-__all__ = ["host_allowed", "refused_host", "refused_signing"]
+__all__ = ["host_allowed", "host_of", "refused_host", "refused_signing"]
 
 _PURPOSES = {
     CREDENTIALS_GIT: "a Git credential",
+    CREDENTIALS_METRICS: "a credential of metric servers",
     CREDENTIALS_REGISTRY: "a credential of registries",
     CREDENTIALS_STEP: "a credential of custom steps",
 }
@@ -81,6 +84,15 @@ def host_allowed(host: str, patterns: Sequence[str]) -> bool:
         name = host
         port = "443"
     return not patterns or any(_matches(f"{name}:{port}", pattern.lower()) for pattern in patterns)
+
+
+def host_of(url: str) -> str:
+    """Return `host[:port]` of a URL in the form of host lists: in lower case, without port 443."""
+    parts = urlsplit(url)
+    name = (parts.hostname or "").lower()
+    name = f"[{name}]" if ":" in name else name
+    port = parts.port or (80 if parts.scheme == "http" else 443)
+    return name if port == 443 else f"{name}:{port}"
 
 
 def _matches(host: str, pattern: str) -> bool:

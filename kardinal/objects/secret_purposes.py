@@ -6,6 +6,7 @@ __all__ = [
     "ANNOTATION_HOSTS",
     "CREDENTIALS_GIT",
     "CREDENTIALS_KUBECONFIG",
+    "CREDENTIALS_METRICS",
     "CREDENTIALS_REGISTRY",
     "CREDENTIALS_SIGNING",
     "CREDENTIALS_STEP",
@@ -21,6 +22,8 @@ CREDENTIALS_SIGNING = "git-signing"
 """The value of `LABEL_CREDENTIALS` on a Secret whose key signs commits."""
 CREDENTIALS_KUBECONFIG = "kubeconfig"
 """The value of `LABEL_CREDENTIALS` on a Secret with the kubeconfig of a cluster that environments are proved in."""
+CREDENTIALS_METRICS = "metrics"
+"""The value of `LABEL_CREDENTIALS` on a Secret that may be sent to metric servers."""
 CREDENTIALS_WEBHOOK = "webhook"
 """The value of `LABEL_CREDENTIALS` on a Secret whose `webhookSecret` signs the deliveries of a Git host."""
 CREDENTIALS_REGISTRY = "registry"

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from kardinal.git.addresses import NEAR, kind_of, literal
-from kardinal.git.secret_hosts import host_allowed
+from kardinal.git.secret_hosts import host_allowed, host_of
 from kardinal_agent.endpoints.errors import HostRefused
 
-__all__ = ["CheckedResolver", "StepHosts", "host_of"]
+__all__ = ["CheckedResolver", "StepHosts"]
 
 _PORT = re.compile(r":[0-9*]+$")
 
@@ -71,15 +71,6 @@ class CheckedResolver(AbstractResolver):
 
     async def close(self) -> None:
         await self._resolver.close()
-
-
-def host_of(url: str) -> str:
-    """Return `host[:port]` of a URL in the form of host lists: in lower case, without port 443."""
-    parts = urlsplit(url)
-    name = (parts.hostname or "").lower()
-    name = f"[{name}]" if ":" in name else name
-    port = parts.port or (80 if parts.scheme == "http" else 443)
-    return name if port == 443 else f"{name}:{port}"
 
 
 def _listed(host: str, patterns: Sequence[str]) -> bool:

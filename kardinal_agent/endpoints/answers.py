@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from kardinal.bounded import ForeignBytes, JsonLimits, NotJson, OverLimit, decode, mebibytes
+from kardinal.git.secret_hosts import host_of
 from kardinal.objects.text import cut, printable
-from kardinal_agent.endpoints.addresses import host_of
 from kardinal_agent.endpoints.client import BODY_LIMIT, REQUEST_TIME, EndpointReply
 from kardinal_agent.endpoints.errors import EndpointFailed, EndpointUnavailable
 

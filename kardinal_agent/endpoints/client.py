@@ -23,7 +23,8 @@ from aiohttp.abc import AbstractResolver
 from aiohttp.resolver import ThreadedResolver
 
 from kardinal.bounded.connections import BoundedConnector
-from kardinal_agent.endpoints.addresses import CheckedResolver, StepHosts, host_of
+from kardinal.git.secret_hosts import host_of
+from kardinal_agent.endpoints.addresses import CheckedResolver, StepHosts
 from kardinal_agent.endpoints.errors import EndpointFailed, EndpointUnavailable
 
 __all__ = ["BODY_LIMIT", "REQUEST_TIME", "EndpointClient", "EndpointReply"]
@@ -32,7 +33,7 @@ REQUEST_TIME = 60.0
 """The most seconds for one whole request; an endpoint with longer work answers with 202."""
 
 BODY_LIMIT = 64 << 10
-"""The most bytes of an answer."""
+"""The most bytes of an answer of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ class EndpointReply:
 class EndpointClient:
     """Makes requests to permitted hosts. Raises `HostRefused`, `EndpointUnavailable`, `EndpointFailed`.
 
-    `tls` has the trusted certificate authorities. Defaults to those of the machine.
+    `body_limit` is the most bytes of an answer. `tls` has the trusted certificate authorities. Defaults to those of the
+    machine.
     """
 
     def __init__(
@@ -56,12 +58,14 @@ class EndpointClient:
         *,
         resolver: Callable[[], AbstractResolver] = ThreadedResolver,
         request_time: float = REQUEST_TIME,
+        body_limit: int = BODY_LIMIT,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._hosts = hosts
         self._resolver = resolver
         self._tls = tls or True
         self._request_time = request_time
+        self._body_limit = body_limit
 
     async def request(
         self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None = None
@@ -101,8 +105,8 @@ class EndpointClient:
                 content = bytearray()
                 async for chunk in answer.content.iter_any():
                     content += chunk
-                    if len(content) > BODY_LIMIT:
-                        raise EndpointFailed(f"{host} answers with more than {BODY_LIMIT:,} bytes")
+                    if len(content) > self._body_limit:
+                        raise EndpointFailed(f"{host} answers with more than {self._body_limit:,} bytes")
                 found = {name.lower(): value for name, value in answer.headers.items()}
                 return EndpointReply(answer.status, found, bytes(content))
         finally:

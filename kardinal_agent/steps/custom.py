@@ -13,10 +13,10 @@ from functools import partial
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from kardinal.git.secret_hosts import host_of
 from kardinal.git.shares import Lane, Shares
 from kardinal.promotion.steps.custom import CustomConfig
 from kardinal_agent.endpoints import Accepted, Completed, EndpointClient, EndpointCredentials, EndpointSecrets
-from kardinal_agent.endpoints.addresses import host_of
 from kardinal_agent.endpoints.answers import checked_location, read_answer
 from kardinal_agent.endpoints.credentials import NO_CREDENTIALS
 from kardinal_agent.endpoints.payload import body_of, headers_of, idempotency_key

@@ -28,6 +28,8 @@ from kardinal.promotion.api.names import LABEL_ENVIRONMENT
 from kardinal.promotion.api.policy_gate import PolicyGateSpec, PolicyGateStatus
 from kardinal.promotion.api.promotion_step import ENDED_STATES
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
+from kardinal.promotion.metrics.queries import MetricSubject
+from kardinal.promotion.metrics.readings import METRICS, MetricReadings, checks_read
 from kardinal.promotion.policy.calendar import Calendar
 from kardinal.promotion.policy.context import GateContext
 from kardinal.promotion.policy.decision import decide
@@ -53,6 +55,7 @@ from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.gates.calendars import Calendars
 from kardinal_controller.gates.events import gate_event, with_condition, with_history
 from kardinal_controller.gates.promotions import GatePromotion, VariableSource
+from kardinal_controller.metric_checks.demand import MetricDemand
 from kardinal_controller.metrics import ControlPlaneMetrics
 
 __all__ = ["GateReconciler"]
@@ -61,6 +64,9 @@ log = structlog.get_logger(__name__)
 
 _NEW = timedelta(seconds=2)
 """The minimum age of an instance before it counts as foreign: its Graph or Bundle may not be in the cache yet."""
+
+_PENDING = timedelta(seconds=30)
+"""The most time for which an answer that counts is kept until a check is queried."""
 
 _REMEDY = 'the gate is closed until it is there again; if it is to hold nothing, make it with expression "true"'
 _NO_TEMPLATE = "take the Bundle label off for a template"
@@ -84,9 +90,11 @@ class GateReconciler:
         expressions: ExpressionCompiler,
         calendars: Calendars,
         inputs: Sequence[VariableSource] = (),
+        checks: MetricDemand,
     ) -> None:
         self._caches = caches
         self._approvals = approvals
+        self._checks = checks
         self._attestations = attestations
         self._status = status
         self._recorder = recorder
@@ -102,6 +110,7 @@ class GateReconciler:
             *self._approvals.sources(self._caches.gates_of),
             # Also if the Bundle label was just removed or added.
             Watch(self._caches.gates, when=either(lambda gate: is_instance(labels_of(gate)))),
+            self._checks.answered,
             # Also for a template that is deleted, or created again under the same name.
             Watch(self._caches.gates, self._gates_of_template, when=either(_is_template) & _template_changed),
             # A step that appears or disappears settles its gates; its verification starts the soak for the next
@@ -120,6 +129,7 @@ class GateReconciler:
     async def reconcile(self, key: Key) -> Result:
         current = self._caches.gates.get(*key)
         if current is None or not is_instance(labels_of(current)):
+            self._checks.end(key)
             return Result()
         instance = PolicyGate.model_validate(current)
         try:
@@ -150,12 +160,20 @@ class GateReconciler:
         calendar = await self._calendars.of(template.metadata.namespace, spec)
         step = self._caches.step_of_graph(promoted.graph, promoted.environment)
         ended = bundle.status.phase in SETTLED_PHASES
+        settled = ended or (step is not None and (step.get("status") or {}).get("state") in ENDED_STATES)
+        readings = self._readings(key_of(current), spec.expression, promoted)
+        if readings is not None and settled:
+            # Nothing waits for the gate any more, so its last answer stays.
+            self._checks.end(key_of(current))
+            return Result()
+        if readings is not None and readings.is_pending and (left := self._patience(instance, before)) > timedelta():
+            return Result(requeue_after=left)
         decision = decide(
             instance.model_copy(update={"spec": spec, "status": before}),
-            self._context(spec.expression, promoted, calendar),
+            self._context(spec.expression, promoted, calendar, readings),
             now=self._clock.now(),
             passed=step is not None or ended,
-            settled=ended or (step is not None and (step.get("status") or {}).get("state") in ENDED_STATES),
+            settled=settled,
             quarantine=self._quarantine,
         )
         self._metrics.gates_evaluated.labels(decision.answer.result).inc()
@@ -227,6 +245,7 @@ class GateReconciler:
     async def _close(
         self, current: JsonObject, instance: PolicyGate, reason: str, promoted: GatePromotion | None = None
     ) -> Result:
+        self._checks.end(key_of(current))
         status = PolicyGateStatus(
             observed_generation=instance.metadata.generation or None,
             ready=False,
@@ -236,7 +255,38 @@ class GateReconciler:
         await self._answer(current, instance, status, "error", promoted)
         return Result()
 
-    def _context(self, expression: str, promoted: GatePromotion, calendar: Calendar) -> GateContext:
+    def _readings(self, gate: Key, expression: str, promoted: GatePromotion) -> MetricReadings | None:
+        """Return what the gate reads of the checks in its template's namespace; None if it reads none."""
+        readable = METRICS in expression and not fault(expression)
+        names = checks_read(cel.compile(expression)) if readable else frozenset()
+        if not names:
+            self._checks.end(gate)
+            return None
+        metadata = promoted.bundle.metadata
+        subject = MetricSubject(
+            namespace=metadata.namespace,
+            bundle=metadata.name,
+            environment=promoted.environment,
+            app=promoted.origin.pipeline,
+            version=bundle_version(promoted.bundle.spec.artifacts),
+            uid=metadata.uid,
+        )
+        return self._checks.read(gate, subject, [Key(promoted.node.namespace, name) for name in names])
+
+    def _patience(self, instance: PolicyGate, before: PolicyGateStatus) -> timedelta:
+        """Return how long the gate waits for the first results of its checks, which come by themselves.
+
+        After a start of the controller, an open gate stays open for as long as its answer counts.
+        """
+        now = self._clock.now()
+        if before.counts_at(now):
+            return min(_PENDING, (before.next_transition_at or now + _PENDING) - now)
+        created = instance.metadata.creation_timestamp
+        return _NEW - (now - created) if created is not None and timedelta() <= now - created else timedelta()
+
+    def _context(
+        self, expression: str, promoted: GatePromotion, calendar: Calendar, readings: MetricReadings | None
+    ) -> GateContext:
         return GateContext(
             bundle=promoted.bundle,
             environment=promoted.environment,
@@ -250,6 +300,7 @@ class GateReconciler:
             first=promoted.bundle.status.environments.keys().isdisjoint(promoted.upstreams),
             calendar=calendar,
             inputs=self._read_inputs(expression, promoted),
+            metrics=readings,
         )
 
     def _read_inputs(self, expression: str, promoted: GatePromotion) -> dict[str, Input]:

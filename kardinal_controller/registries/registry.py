@@ -18,7 +18,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from kardinal.bounded import ForeignBytes, JsonLimits, NotJson, OverLimit, decode, mebibytes
-from kardinal.git.secret_hosts import host_allowed
+from kardinal.git.secret_hosts import host_allowed, host_of
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.image_reference import ImageReference
 from kardinal_controller.registries.challenge import read_challenge, token_url
@@ -114,7 +114,7 @@ class RegistryClient:
         if challenge.scheme != "bearer":
             raise RegistryError(f"registry {registry} asks for an authentication that is not known here")
         url = token_url(challenge, registry=registry, path=path)
-        host = _host(url)
+        host = host_of(url)
         self._check_listed(host, f"registry {registry} sends to token service {host}, which is not asked")
         if urlsplit(url).scheme != "https" and not _is_loopback(host):
             raise RegistryError(f"registry {registry} sends to token service {host} without TLS")
@@ -143,14 +143,6 @@ class RegistryClient:
 def _base(registry: str) -> str:
     host = _DOCKER_HUB_API if registry == _DOCKER_HUB else registry
     return f"{'http' if _is_loopback(registry) else 'https'}://{host}"
-
-
-def _host(url: str) -> str:
-    """Return `host[:port]` of a URL, in the form of lists of hosts: `ghcr.io` for `https://ghcr.io/v2/`."""
-    parts = urlsplit(url)
-    name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else (parts.hostname or "")
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return name if port == 443 else f"{name}:{port}"
 
 
 def _is_loopback(host: str) -> bool:

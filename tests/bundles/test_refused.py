@@ -9,7 +9,7 @@ import pytest
 
 from kardinal.kube import Invalid
 from kardinal.objects import GRAPH
-from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, PIPELINE, SUBSCRIPTION
+from kardinal.promotion.kinds import BUNDLE, PIPELINE, SUBSCRIPTION
 from kardinal_controller.program import ControlPlane
 from tests.bundles.in_memory import BundleController
 from tests.bundles.reading import REPOSITORY, condition, patch, phase, reason, states
@@ -141,29 +141,18 @@ async def test_graph_of_another_owner_is_waited_for_and_a_deleted_one_created_ag
     assert await world.find(GRAPH, "app-1") is None
 
 
-async def test_kinds_that_are_not_implemented_have_a_condition_that_says_so(
+async def test_kind_that_is_not_implemented_has_a_condition_that_says_so(
     world: World, controller: ControlPlane
 ) -> None:
-    check = {
-        "apiVersion": "kardinal.io/v1alpha1",
-        "kind": "MetricCheck",
-        "metadata": {"name": "rate", "namespace": TEAM},
-        "spec": {
-            "provider": {"type": "prometheus", "address": "http://prometheus:9090"},
-            "query": "up",
-            "successCondition": ">= 0.99",
-        },
-    }
     subscription = {
         "apiVersion": "kardinal.io/v1alpha1",
         "kind": "Subscription",
         "metadata": {"name": "watch", "namespace": TEAM},
         "spec": {"pipeline": "my-app", "source": {"type": "image", "image": {"repository": "ghcr.io/acme/app"}}},
     }
-    await world.apply(check, subscription)
-    for resource, name in ((METRIC_CHECK, "rate"), (SUBSCRIPTION, "watch")):
-        stored = await world.wait_for(resource, name, lambda obj: reason(obj) == "NotImplemented")
-        assert condition(stored)["status"] == "False"  # type: ignore[index]
+    await world.apply(subscription)
+    stored = await world.wait_for(SUBSCRIPTION, "watch", lambda obj: reason(obj) == "NotImplemented")
+    assert condition(stored)["status"] == "False"  # type: ignore[index]
 
 
 async def test_engine_error_is_in_the_status_of_the_bundle(

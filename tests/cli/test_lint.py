@@ -150,10 +150,9 @@ def test_pull_request_fields_without_pull_requests_are_a_warning(tmp_path: Path)
 
 def test_kinds_that_are_stored_and_not_executed_are_checked_and_said_to_be(tmp_path: Path) -> None:
     done = lint(tmp_path, SUBSCRIPTION, METRIC_CHECK)
-    assert (done.code, done.out) == (0, "2 resources are fine, 2 warnings\n")
+    assert (done.code, done.out) == (0, "2 resources are fine, 1 warning\n")
     assert done.err.splitlines() == [
         "0.yaml:1: warning: Subscription/x: this version stores a Subscription and does not act on it",
-        "1.yaml:1: warning: MetricCheck/x: this version stores a MetricCheck and does not act on it",
     ]
 
 
@@ -163,6 +162,24 @@ def test_kinds_that_are_stored_and_not_executed_are_checked_and_said_to_be(tmp_p
         (SUBSCRIPTION, "pipeline:", "pipelines:", "0.yaml:5: Subscription/x spec.pipelines: unknown field; did you"),
         (SUBSCRIPTION, "path: src", "path: ../src", "0.yaml:10: Subscription/x spec.source.gitCommit.path: "),
         (SUBSCRIPTION, "type: gitCommit", "type: git", "0.yaml:7: Subscription/x spec.source.type: "),
+        (
+            METRIC_CHECK,
+            "query: up",
+            "query: 'up > {{ .Version }}'",
+            "0.yaml:6: MetricCheck/x spec.query: a placeholder",
+        ),
+        (
+            METRIC_CHECK,
+            "query: up",
+            "query: up\n  interval: 1s",
+            "0.yaml:7: MetricCheck/x spec.interval: must be between",
+        ),
+        (
+            METRIC_CHECK,
+            "query: up",
+            "query: up\n  range: {duration: 5m, step: 1m}",
+            "MetricCheck/x spec.reduce: a range",
+        ),
         (METRIC_CHECK, "'> 0.5'", "'> half'", "0.yaml:7: MetricCheck/x spec.successCondition: "),
         (METRIC_CHECK, "query: up", "querry: up", "0.yaml:6: MetricCheck/x spec.querry: unknown field; did you mean"),
     ],

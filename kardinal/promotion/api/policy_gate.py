@@ -7,7 +7,7 @@ answer is that of the current template.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -159,6 +159,10 @@ class PolicyGateStatus(Status):
     """UID of the template that gave the answer."""
     template_generation: int | None = None
     """Generation of the template that gave the answer."""
+
+    def counts_at(self, now: datetime) -> bool:
+        """Return whether the gate is open, and time has not ended that answer."""
+        return self.ready is True and (self.next_transition_at is None or self.next_transition_at > now)
 
 
 class PolicyGate(Resource):

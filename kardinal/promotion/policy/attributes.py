@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from kardinal.cel import Program, Reference
 from kardinal.objects.suggestions import nearest
+from kardinal.promotion.metrics.readings import METRICS, metric_fault
 
 __all__ = ["BUNDLE_ROOTS", "DAYS", "reads_perishable", "trusts_creator", "unserved", "withheld"]
 
@@ -47,6 +48,7 @@ SERVED: Fields = {
     "delegation": _fields("status"),
     "approvals": {},
     "externalApproval": {EACH: _fields("approved", "reason", "at")},
+    METRICS: {EACH: _fields("value", "status", "ageSeconds")},
 }
 """The attributes by variable."""
 
@@ -56,13 +58,13 @@ BUNDLE_ROOTS = frozenset(SERVED) - {"schedule", "environment"}
 _PERISHABLE = frozenset(
     {
         *("bundle.upstreamSoakMinutes", "schedule.isHoliday", "upstream", "contracts", "delegation"),
-        *("approvals", "externalApproval"),
+        *("approvals", "externalApproval", METRICS),
     }
 )
 """Attributes, with all below them, that can change at any moment without a change of the Bundle: an answer that has
 read one counts for a limited time."""
 
-_UNAVAILABLE = frozenset(["metrics", "targetDrift"])
+_UNAVAILABLE = frozenset(["targetDrift"])
 """Variables that gate expressions cannot read in this version."""
 
 _CHOSEN = frozenset(["bundle.emergency", "bundle.labels", "bundle.name", "bundle.provenance"])
@@ -72,6 +74,10 @@ _CHOSEN = frozenset(["bundle.emergency", "bundle.labels", "bundle.name", "bundle
 def unserved(program: Program) -> str | None:
     """Return why `program` can never be evaluated: it reads an attribute that is not served. None if all are served."""
     for reference in sorted(program.references, key=str):
+        if reference.root == METRICS:
+            if (told := metric_fault(reference, program.source)) is not None:
+                return told
+            continue
         if reference.root in _UNAVAILABLE:
             return f"{reference} is not available in this version"
         if (known := _known(reference)) is not None:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from kardinal.promotion.api import Bundle
 from kardinal.promotion.api.image import bundle_version
 from kardinal.promotion.api.resolved import unpinned_images
+from kardinal.promotion.metrics.readings import METRICS, MetricReadings
 from kardinal.promotion.policy.approvals import EXTERNAL, Approvals
 from kardinal.promotion.policy.attestation import NOT_ATTESTED, Attestation
 from kardinal.promotion.policy.calendar import Calendar
@@ -44,6 +45,9 @@ class Attributes(Protocol):
     @property
     def calendar(self) -> Calendar: ...
 
+    @property
+    def metrics(self) -> MetricReadings | None: ...
+
     def scope(self, now: datetime) -> dict[str, Any]:
         """Return the variables of an expression, by name, at `now`."""
         ...
@@ -62,6 +66,7 @@ class ChangeContext:
     soak: Soak = _NO_BUNDLE
     approvals: None = None
     calendar: Calendar = _UTC
+    metrics: MetricReadings | None = None
 
     def scope(self, now: datetime) -> dict[str, Any]:
         return {
@@ -89,6 +94,8 @@ class GateContext:
     """Further variables by name. One that the expression does not read may be left out."""
     approvals: Approvals | None = None
     """The approvals at a gate; None if they are not read, as for an expression that needs none."""
+    metrics: MetricReadings | None = None
+    """The checks that the expression reads; None if checks are not read for this evaluation."""
 
     def scope(self, now: datetime) -> dict[str, Any]:
         """Return the variables of an expression, by name, at `now`."""
@@ -115,6 +122,7 @@ class GateContext:
             "previousBundle": {"version": self.previous_version} if self.previous_version else {},
             **{name: given.value for name, given in self.inputs.items()},
             **(self.approvals.variables(now) if self.approvals is not None else {}),
+            **({METRICS: self.metrics.scope(now)} if self.metrics is not None else {}),
         }
 
     def absence(self, path: str) -> str:
@@ -126,6 +134,8 @@ class GateContext:
             return self.soak.unknown
         if path.startswith(ATTESTED) and self.attestation.scope is None:
             return f"{path} is not set: {self.attestation.problem}"
+        if self.metrics is not None and path.startswith(f"{METRICS}."):
+            return self.metrics.absence(path)
         if path == TAG_MOVED and isinstance(why := self._tag_moved(), str):
             return why
         if path.startswith(EXTERNAL):

@@ -1,7 +1,8 @@
 """Decide whether to write the status of a gate, and when to evaluate the gate again.
 
 Every write to a gate wakes its Graph and every watcher, so the status is written only with news. A closed gate is
-written when it opens, or when anything except time changed its values. An open gate is written again every
+written when it opens, or when anything except time changed its values; values of metrics, which differ at each query,
+every recheckInterval. An open gate is written again every
 recheckInterval, because the Graph lets only a fresh answer through.
 
 Once the PromotionStep exists, the agent asks for the answer before every effect, and an answer counts until
@@ -28,6 +29,7 @@ from kardinal import cel
 from kardinal.objects.text import cut
 from kardinal.promotion.api import PolicyGate
 from kardinal.promotion.api.policy_gate import SEEN_VALUES, PolicyGateStatus, SeenValue
+from kardinal.promotion.metrics.readings import METRICS
 from kardinal.promotion.policy.context import GateContext
 from kardinal.promotion.policy.evaluate import VALUE_LIMIT, Answer, evaluate
 from kardinal.promotion.policy.freshness import freshness_window, is_perishable, reads_clock, recheck_interval
@@ -144,4 +146,15 @@ def _must_be_written(gate: PolicyGate, answer: Answer, context: GateContext, *, 
         return False
     if answer.overran:
         return answer.reason != before.reason
-    return evaluate(gate.spec.expression, context, now=before.last_evaluated_at).reason != before.reason
+    again = evaluate(gate.spec.expression, context, now=before.last_evaluated_at)
+    if again.reason == before.reason:
+        return False
+    return not _measured_anew(again, before) or now - before.last_evaluated_at >= recheck_interval(gate.spec)
+
+
+def _measured_anew(answer: Answer, before: PolicyGateStatus) -> bool:
+    """Return whether only metrics have other values, which they have at each query."""
+    now = {value.name: value.value for value in _kept(answer.values) or ()}
+    then = {value.name: value.value for value in before.values or ()}
+    differing = {name for name in {*now, *then} if now.get(name) != then.get(name)}
+    return bool(differing) and all(name.startswith(f"{METRICS}.") for name in differing)

@@ -79,6 +79,10 @@ def _moments(program: cel.Program, context: Attributes, now: datetime, budget: c
             yield from calendar.moments(reads, asked, reached)
     if context.approvals is not None:
         yield from context.approvals.ends()
+    if context.metrics is not None:
+        for moment in context.metrics.moments(sorted(numbers(program.source))[:_THRESHOLDS]):
+            yield moment
+            yield moment + _INSTANT
     if (flip := program.next_flip(context.scope(now), now=now, budget=budget)) is not None:
         yield flip
         yield flip + _INSTANT
