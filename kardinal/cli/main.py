@@ -49,6 +49,7 @@ _OWN = {
             "Promote a Bundle to an environment, before all Bundles that were created until now.",
         ),
         LazyCommand("retry", "kardinal.cli.promote:retry", "Try a Bundle again in an environment where it is Failed."),
+        LazyCommand("approve", "kardinal.cli.approve:approve", "Let a Bundle through a gate that reads approvals."),
         LazyCommand(
             "rollback",
             "kardinal.cli.rollback:rollback",

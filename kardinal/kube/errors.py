@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 MAX_OPAQUE_TEXT = 256
+MAX_DETAIL = 1024
 ERROR_LIMITS = JsonLimits(size=1 << 20)
 _LONGEST_WAIT = 3600.0
 
@@ -187,7 +188,8 @@ BY_STATUS: Mapping[int, type[ApiError]] = {
 def error_from_response(status: int, body: bytes, *, retry_after: str | None = None) -> ApiError:
     """Return the error for an HTTP answer.
 
-    A body that is not a Status, for example from a proxy, is quoted up to `MAX_OPAQUE_TEXT` characters.
+    Of a problem document its detail is the message. Another body, for example from a proxy, is quoted up to
+    `MAX_OPAQUE_TEXT` characters.
     """
     try:
         parsed = decode(body, ERROR_LIMITS)
@@ -195,6 +197,9 @@ def error_from_response(status: int, body: bytes, *, retry_after: str | None = N
         parsed = None
     if isinstance(parsed, dict) and parsed.get("kind") == "Status":
         return error_from_status(parsed, status=status, retry_after=_seconds(retry_after))
+    if isinstance(parsed, dict) and isinstance(parsed.get("detail"), str):
+        # A problem document (RFC 9457), as the API of the controller answers.
+        return _class_for(status, "")(status, "", parsed["detail"][:MAX_DETAIL], retry_after=_seconds(retry_after))
     text = body.decode("utf-8", "replace").strip()[:MAX_OPAQUE_TEXT]
     return _class_for(status, "")(status, "", text, retry_after=_seconds(retry_after))
 

@@ -1,5 +1,6 @@
 """The requests of people, which commands and the web page make alike, with the rights of the person.
 
+approvals   an approval at a gate
 requester   the person, and the error of a request that is refused
 intents     a promotion, another attempt
 holds       a pause, its end, and the holds that rollbacks leave
@@ -7,6 +8,7 @@ rollbacks   a rollback
 merges      the merge of a pull request of a local repository
 """
 
+from kardinal.promotion.requests.approvals import GivenApproval, approve, find_approved_gate, local_url
 from kardinal.promotion.requests.holds import end_hold, freeze, unfreeze
 from kardinal.promotion.requests.intents import ask, find_promoted, pipeline_of, stored_bundle
 from kardinal.promotion.requests.merges import open_pull_requests, refuse_merge
@@ -14,15 +16,19 @@ from kardinal.promotion.requests.requester import RequestDenied, Requester, Unan
 from kardinal.promotion.requests.rollbacks import PlannedRollback, find_rollback, roll_back
 
 __all__ = [
+    "GivenApproval",
     "PlannedRollback",
     "RequestDenied",
     "Requester",
     "Unanswered",
+    "approve",
     "ask",
     "end_hold",
+    "find_approved_gate",
     "find_promoted",
     "find_rollback",
     "freeze",
+    "local_url",
     "open_pull_requests",
     "pipeline_of",
     "refuse_merge",
