@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from kardinal.objects import JsonObject
-from kardinal.promotion.api.bundle import ENDED_ENVIRONMENT_STATES, EnvironmentStatus
+from kardinal.promotion.api.bundle import ENDED_ENVIRONMENT_STATES, WHEN_FALSE, EnvironmentStatus
 from kardinal.promotion.translation.environment_order import ancestors
 
 __all__ = ["DISPLACED", "Contender", "Order", "Standing", "orders_of", "standings_of"]
@@ -188,6 +188,6 @@ def _time(text: str | None) -> datetime | None:
 
 
 def standings_of(bundle: JsonObject) -> dict[str, Standing]:
-    """Return the standings of a Bundle by environment."""
+    """Return the standings of a Bundle by environment; it has none in those that it leaves out."""
     entries: Mapping[str, Any] = (bundle.get("status") or {}).get("environments") or {}
-    return {name: Standing.read(entry) for name, entry in entries.items()}
+    return {name: Standing.read(entry) for name, entry in entries.items() if entry.get("reason") != WHEN_FALSE}

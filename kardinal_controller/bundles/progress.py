@@ -7,15 +7,16 @@ Only a step that fails in a Bundle that has not ended changes a Verified entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import find_condition
 from kardinal.promotion.api import PromotionStep
-from kardinal.promotion.api.bundle import BundlePhase, EnvironmentStatus
+from kardinal.promotion.api.bundle import WHEN_FALSE, BundlePhase, EnvironmentStatus
 from kardinal.promotion.api.promotion_step import NO_AGENT, PromotionStepStatus
 from kardinal.promotion.translation.environment_order import ancestors
+from kardinal.promotion.translation.route import Route
 from kardinal.promotion.translation.topology import Topology
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "environments",
     "graph_trouble",
     "is_displaced",
+    "left_out_entries",
     "progress",
 ]
 
@@ -32,6 +34,8 @@ _KEPT = (
     *("displaced_by", "stopped", "rolled_back_by", "replaced_at"),
 )
 """The fields of an entry that are not copied from its PromotionStep."""
+
+_FALSE = "its condition is false"
 
 _STATES_WITH_MESSAGE = frozenset(["WaitingForMerge", "Failed"])
 """States whose message is copied to the Bundle; in other states only the message of a failure that is retried is."""
@@ -55,10 +59,27 @@ def environments(
 ) -> dict[str, EnvironmentStatus]:
     """Return the entry of each environment of the Graph, in its order, and after them of each other in `before`.
 
-    The order of `before` says nothing: an API server returns the keys of a map sorted.
+    The order of `before` says nothing: an API server returns the keys of a map sorted. Its environments that the Bundle
+    leaves out are not among them: see `left_out_entries`.
     """
+    before = {name: entry for name, entry in before.items() if entry.reason != WHEN_FALSE}
     names = dict.fromkeys([*(topology.environments if topology is not None else ()), *before])
     return {name: _entry(steps.get(name), before.get(name), under_way=under_way) for name in names}
+
+
+def left_out_entries(
+    route: Route | None, before: Mapping[str, EnvironmentStatus], there: Collection[str]
+) -> dict[str, EnvironmentStatus]:
+    """Return the entries of the environments that a Bundle leaves out because their condition is false.
+
+    An entry stays as it was made with the Graph, whatever the condition would say later, until the Graph has the
+    environment. `there` are the environments of the Graph.
+    """
+    known = {name: entry for name, entry in before.items() if entry.reason == WHEN_FALSE}
+    values = route.left_out if route is not None else {}
+    made = EnvironmentStatus(state="Skipped", reason=WHEN_FALSE)
+    found = {name: made.model_copy(update={"message": f"{_FALSE}: {text}"}) for name, text in values.items()}
+    return {name: entry for name, entry in (found | known).items() if name not in there}
 
 
 def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, under_way: bool) -> EnvironmentStatus:

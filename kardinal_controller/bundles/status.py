@@ -9,15 +9,18 @@ from __future__ import annotations
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import Truth
 from kardinal.promotion.api import Condition, set_condition
-from kardinal.promotion.api.bundle import BundleStatus, GraphRecord
+from kardinal.promotion.api.bundle import BundleStatus, EnvironmentStatus, GraphRecord
 from kardinal.promotion.api.image import bundle_versions
 from kardinal.promotion.api.names import LABEL_PIPELINE
+from kardinal.promotion.translation.errors import InvalidSpec
 from kardinal.promotion.translation.recorded import spec_hash
+from kardinal.promotion.translation.route import find_route
 from kardinal.runtime.timers import remaining
 from kardinal_controller.bundles.contenders import Standing
 from kardinal_controller.bundles.decisions import Decision, Delete
 from kardinal_controller.bundles.notices import notices
 from kardinal_controller.bundles.observe import Facts
+from kardinal_controller.bundles.progress import left_out_entries
 from kardinal_controller.bundles.requests import RequestAnswers
 from kardinal_controller.bundles.rules import Projection
 
@@ -54,7 +57,7 @@ def status_of(projection: Projection, decision: Decision) -> BundleStatus:
         graph_recreated=True if decision.recreated else before.graph_recreated,
         graph=_record(facts),
         requests=before.requests,
-        environments=projection.environments,
+        environments={**_left_out(projection, decision), **projection.environments},
     )
 
 
@@ -107,6 +110,20 @@ def _conditions(projection: Projection, decision: Decision) -> tuple[Condition, 
             found, name, truth, reason=why, message=text, now=facts.now, observed_generation=generation
         )
     return found
+
+
+def _left_out(projection: Projection, decision: Decision) -> dict[str, EnvironmentStatus]:
+    """Return the entries of environments that the Bundle leaves out, once it has a Graph."""
+    facts = projection.facts
+    if not decision.has_graph:
+        return {}
+    route = None
+    if facts.pipeline is not None and facts.bundle.status.graph_ref is None:
+        try:
+            route = find_route(facts.pipeline, facts.bundle)
+        except InvalidSpec:
+            route = None
+    return left_out_entries(route, facts.bundle.status.environments, projection.environments)
 
 
 def _record(facts: Facts) -> GraphRecord | None:

@@ -27,6 +27,7 @@ __all__ = [
     "KEPT_ATTEMPTS",
     "MAX_REQUESTS",
     "SETTLED_PHASES",
+    "WHEN_FALSE",
     "ArtifactKind",
     "Artifacts",
     "AttemptRecord",
@@ -63,6 +64,9 @@ ENDED_PHASES: frozenset[str | None] = frozenset(["Verified", "Failed", "Supersed
 
 SETTLED_PHASES: frozenset[str | None] = frozenset(["Verified", "Superseded", "SkipDenied"])
 """Phases of a Bundle that starts nothing more. Failed is not among them: other environments may still go on."""
+
+WHEN_FALSE = "WhenFalse"
+"""The reason of the entry of an environment that a Bundle leaves out, because its condition `when` is false."""
 
 ENDED_ENVIRONMENT_STATES: frozenset[str | None] = frozenset(["Verified", "Failed", "Superseded"])
 """States of a Bundle in one environment in which its promotion has ended there."""
@@ -238,6 +242,8 @@ class EnvironmentStatus(Model):
 
     state: Annotated[str, Field(max_length=32)]
     """The state of its PromotionStep, or Superseded once a newer Bundle has superseded this one here."""
+    reason: Annotated[str | None, Field(max_length=63)] = None
+    """`WhenFalse` where the environment is left out (state Skipped): `message` has the values that `when` has read."""
     message: Text | None = None
     """The reason why the promotion waits, is retried, has failed, or is no longer healthy."""
     held: Text | None = None

@@ -297,6 +297,10 @@ class Environment(Model):
         tuple[DnsLabel, ...] | None, Field(max_length=32, json_schema_extra={"x-kubernetes-list-type": "set"})
     ] = None
     """Environments that must be Verified before it. Defaults to the previous entry; an empty list means none."""
+    when: Annotated[str | None, Field(min_length=1, max_length=512)] = None
+    """Condition in CEL over `bundle`, such as `bundle.type == "image"`: where it is false, the Bundle leaves the
+    environment out. Defaults to always.
+    """
     approval: Approval = "auto"
     """`auto` writes to the branch, `pr-review` opens a pull request and waits until a person has merged it."""
     pr: bool = False

@@ -1,6 +1,7 @@
 """Translation: a Pipeline, a Bundle and the gate templates become a Graph. Pure.
 
-environment_order, route     the order of the environments, and the part of it that a Bundle goes through
+environment_order, route,
+conditional                  the order of the environments, and the part of it that a Bundle goes through
 validation, repository       fields that this version cannot execute, with their paths and remedies
 branches, bundle_fit, pins   more checks: own branches, artifacts that no step takes, digests that are missing
 skip                         whether a Bundle may skip an environment

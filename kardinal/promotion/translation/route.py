@@ -9,11 +9,12 @@ environments behind the skipped one would be removed, too.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kardinal.objects.suggestions import nearest
 from kardinal.promotion.api import Bundle, Pipeline
 from kardinal.promotion.api.bundle import EnvironmentStatus
+from kardinal.promotion.translation.conditional import left_out
 from kardinal.promotion.translation.environment_order import OrderError, ancestors, topological, upstreams
 from kardinal.promotion.translation.errors import InvalidSpec, Problem
 
@@ -26,8 +27,11 @@ class Route:
 
     upstreams: Mapping[str, tuple[str, ...]]
     skipped: tuple[str, ...]
+    """The environments that `intent.skip` names, and those whose condition `when` is false."""
     pipeline: Mapping[str, tuple[str, ...]]
     """The upstreams of every environment of the Pipeline, whether or not the Bundle goes there."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Environment whose condition `when` is false -> the values that it has read."""
 
     def up_to(self, environment: str) -> set[str]:
         """Return `environment` and all of its direct and indirect upstreams in the Pipeline."""
@@ -46,7 +50,8 @@ def order_problems(pipeline: Pipeline) -> tuple[Problem, ...]:
 def find_route(pipeline: Pipeline, bundle: Bundle) -> Route:
     """Return the route of a Bundle.
 
-    Raises `InvalidSpec` if the environments have no order, or the intent names an unknown environment.
+    Raises `InvalidSpec` if the environments have no order, the intent names an unknown environment, or a condition
+    `when` has no answer.
     """
     if problems := order_problems(pipeline):
         raise InvalidSpec(problems)
@@ -60,17 +65,21 @@ def find_route(pipeline: Pipeline, bundle: Bundle) -> Route:
     asked = [name for name, entry in bundle.status.environments.items() if entry.request and name in edges]
     ends = [intent.target, *asked] if intent.target else order
     cut = {*ends, *(before for end in ends for before in ancestors(edges, end))}
-    skipped = tuple(name for name in order if name in cut and name in intent.skip)
+    conditional, undecided = left_out([each for each in pipeline.spec.environments if each.name in cut], bundle)
+    if undecided:
+        raise InvalidSpec(undecided)
+    skipped = tuple(name for name in order if name in cut and (name in intent.skip or name in conditional))
     kept = [name for name in order if name in cut and name not in skipped]
     subject = f"Bundle/{bundle.metadata.name}"
     if not kept:
-        message = "every environment on the way is skipped: there is nothing to promote"
+        message = "every environment on the way is skipped or left out: there is nothing to promote"
         raise InvalidSpec([Problem(subject, "spec.intent.skip", "SkipsEverything", message, "skip fewer")])
     if intent.target in skipped:
-        message = f"the target {intent.target} is skipped"
+        why = f": its condition when is false ({conditional[intent.target]})" if intent.target in conditional else ""
+        message = f"the target {intent.target} is skipped{why}"
         remedy = "take it out of skip, or choose an earlier target"
         raise InvalidSpec([Problem(subject, "spec.intent.target", "SkipsTarget", message, remedy)])
-    return Route({name: _rewired(name, edges, skipped) for name in kept}, skipped, edges)
+    return Route({name: _rewired(name, edges, skipped) for name in kept}, skipped, edges, conditional)
 
 
 def remaining(

@@ -22,6 +22,7 @@ from kardinal.promotion.steps.expressions import EXPRESSIONS_LIMIT
 from kardinal.promotion.steps.registry import Registry
 from kardinal.promotion.steps.sequence import default_sequence, sequence_problems
 from kardinal.promotion.steps.update_fields import update_problems
+from kardinal.promotion.translation.conditional import when_fault
 from kardinal.promotion.translation.errors import Problem
 from kardinal.promotion.translation.repository import (
     Features,
@@ -123,6 +124,8 @@ def _shared_directories(environments: Sequence[Environment], *, subject: str) ->
 def _environment(
     environment: Environment, git: Git, registry: Registry, *, subject: str, field: str
 ) -> Iterator[Problem]:
+    if environment.when is not None and (fault := when_fault(environment.when)):
+        yield Problem(subject, f"{field}.when", "InvalidWhen", fault)
     adapter = environment.health.type
     if adapter is not None and adapter not in registry.adapters:
         yield unknown_name(subject, f"{field}.health.type", adapter, registry.adapters)
