@@ -25,7 +25,7 @@ from kardinal.git.shares import Shares
 from kardinal.kube import Client
 from kardinal.objects import GRAPH, NAMESPACE, JsonObject
 from kardinal.promotion.api.names import FIELD_MANAGER_AGENT, LABEL_SHARD, SYSTEM_NAMESPACE
-from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.promotion.translation.recorded import Untraceable
 from kardinal.rendering.programs import ProgramRenderer, RendererOptions
 from kardinal.runtime import Backoff, Channel, Manager
@@ -37,6 +37,7 @@ from kardinal_agent.execution.cleanup import Cleanup
 from kardinal_agent.execution.events import PromotionEvents
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.memory import MergeWatches, ProgressWrites, RefusedCredentials, StepMemory
+from kardinal_agent.execution.metrics import EnvironmentMetrics
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.proposals import Proposals
 from kardinal_agent.execution.rules import Plans
@@ -142,6 +143,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
     graphs = manager.informer(GRAPH, namespace=options.namespace)
     # Of all namespaces, because the templates of gates are in the policy namespaces.
     gates = manager.informer(POLICY_GATE)
+    checks = manager.informer(METRIC_CHECK, namespace=options.namespace)
     namespaces = own.informer(NAMESPACE)
     channel = Channel()
     shares = Shares(CONCURRENCY)
@@ -188,6 +190,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         ),
         renderer=renderer,
         gates=Gates(gates, bundles, clock),
+        metrics=EnvironmentMetrics(checks),
         health=health,
         remotes=connect(shares=shares),
         status=manager.status,
@@ -224,6 +227,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
             graphs=graphs,
             bundles=bundles,
             gates=gates,
+            checks=checks,
             health=health,
             namespaces=namespaces,
             pushed=channel,

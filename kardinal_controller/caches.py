@@ -15,7 +15,15 @@ from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_ST
 from kardinal.promotion.policy.matching import is_instance, is_template
 from kardinal.runtime import Manager
 
-__all__ = ["Caches", "bundle_key", "has_started", "is_pending", "needs_translation", "pipeline_label"]
+__all__ = [
+    "Caches",
+    "bundle_key",
+    "checks_verified",
+    "has_started",
+    "is_pending",
+    "needs_translation",
+    "pipeline_label",
+]
 
 _BUNDLE = "bundle"
 _CONTRACTS = "contracts"
@@ -30,6 +38,7 @@ _PROMOTING = "promoting"
 _STARTED = "started"
 _TEMPLATES = "templates"
 _UNTRANSLATED = "untranslated"
+_VERIFYING = "verifying"
 
 
 class Caches:
@@ -52,6 +61,7 @@ class Caches:
         )
         self.bundles.index(_PROMOTING, lambda obj: ["", obj["metadata"]["namespace"]] if _is_promoting(obj) else [])
         self.steps.index(_BUNDLE, lambda obj: [str(bundle_key(obj))])
+        self.steps.index(_VERIFYING, _checks_of_step)
         self.gates.index(_BUNDLE, _bundle_of_gate)
         self.gates.index(_ORIGIN, _template_of_gate)
         self.gates.index(_INSTANCES, _pipeline_of_gate)
@@ -113,6 +123,10 @@ class Caches:
         stored = self.steps.get(metadata["namespace"], step_name(metadata["name"], environment))
         owner = controller_of(stored, GRAPH) if stored is not None else None
         return stored if owner is not None and owner.uid == metadata["uid"] else None
+
+    def verifying(self, check: Key) -> list[JsonObject]:
+        """Return the PromotionSteps whose environments are healthy and wait for the results of a MetricCheck."""
+        return self.steps.by_index(_VERIFYING, str(check))
 
     def gates_of(self, bundle: Key) -> list[JsonObject]:
         """Return the gate instances of a Bundle."""
@@ -180,6 +194,18 @@ def _is_promoting(bundle: JsonObject) -> bool:
 def bundle_key(step: JsonObject) -> Key:
     """Return the Bundle of a PromotionStep."""
     return Key(step["metadata"]["namespace"], step["spec"]["bundleRef"])
+
+
+def checks_verified(step: JsonObject) -> list[Key]:
+    """Return the MetricChecks whose results a PromotionStep waits for."""
+    status = step.get("status") or {}
+    waits = status.get("state") == "HealthChecking" and "verifyingSince" in status
+    named = (step["spec"].get("verify") or {}).get("metrics", ()) if waits else ()
+    return [Key(step["metadata"]["namespace"], name) for name in named]
+
+
+def _checks_of_step(step: JsonObject) -> Iterable[str]:
+    return map(str, checks_verified(step))
 
 
 def _environments_of_pipeline(pipeline: JsonObject) -> Iterable[str]:

@@ -77,7 +77,7 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         _rule("list watch", "flagger.app", "canaries"),
     ),
     "kardinal-agent-control-plane": (
-        _rule("list watch", "kardinal.io", "pipelines promotionsteps policygates bundles"),
+        _rule("list watch", "kardinal.io", "pipelines promotionsteps policygates bundles metricchecks"),
         _rule("list watch", "experimental.kro.run", "graphs"),
         _rule("patch", "kardinal.io", "promotionsteps/status pipelines/status"),
         _rule("patch", "kardinal.io", "promotionsteps"),

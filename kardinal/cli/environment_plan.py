@@ -193,6 +193,7 @@ class Planner:
             environment=step.spec.environment,
             bundle=bundle,
             gates=None,
+            metrics={},
             changes=changes,
             diff=None,
             follows=False,

@@ -26,6 +26,7 @@ from kardinal_agent.execution.rules import Projection, current_index
 from kardinal_agent.steps.base import Wait, WaitKind
 
 __all__ = [
+    "METRICS_FAILED",
     "STOPPED",
     "SUPERSEDED",
     "Abandon",
@@ -46,6 +47,9 @@ __all__ = [
 
 SUPERSEDED = "Superseded"
 """The reason of a promotion that ended because another Bundle superseded its own."""
+
+METRICS_FAILED = "MetricsFailed"
+"""The reason of a promotion that ended because a metric of its environment fails."""
 
 STOPPED = "Stopped"
 """The reason of a promotion that ended because its Bundle was stopped, though no other Bundle supersedes it."""
@@ -104,7 +108,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """End the promotion with success: the environment is proven, and nothing holds the promotion."""
+    """End the promotion with success: the environment is proven, its metrics pass, and nothing holds the promotion."""
 
 
 Action = Rest | Wait | Delay | Detect | Abandon | Fail | Run | Skip | Verify
@@ -143,7 +147,17 @@ def decide(facts: Facts, projection: Projection) -> Action:
     if facts.holds and (step.permission or facts.found.proven):
         return Wait(WaitKind.HELD, "; ".join(facts.holds))
     wanting = _wanting(facts, projection, step)
-    return wanting or (Verify() if facts.found.proven else Run(index, step.outside))
+    return wanting or (_proven(facts) if facts.found.proven else Run(index, step.outside))
+
+
+def _proven(facts: Facts) -> Verify | Fail | Wait:
+    """Return what follows the proof of an environment: its metrics decide, if it has any."""
+    metrics = facts.verification
+    if metrics is None or metrics.state == "passed":
+        return Verify()
+    if metrics.state == "failed":
+        return Fail(METRICS_FAILED, metrics.message)
+    return Wait(WaitKind.STEP, metrics.message)
 
 
 def _wanting(facts: Facts, projection: Projection, step: StepDeclaration) -> Action | None:

@@ -65,6 +65,9 @@ A transfer that is under way continues: the next try of the step uses it.
 QUEUE_CHECK = timedelta(seconds=30)
 """The interval in which a promotion asks again whether it has its turn at a host."""
 
+VERIFYING_CHECK = timedelta(seconds=30)
+"""The longest time between two looks at the health of an environment whose metrics are waited for."""
+
 T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
@@ -100,9 +103,14 @@ class Effects:
 
     def observe(self) -> Facts:
         """Return the facts for the next decision."""
-        clock = self._tools.clock
         return observe(
-            self._owned, self._draft.status, self._found, gates=self._gates, shard=self._tools.shard, clock=clock
+            self._owned,
+            self._draft.status,
+            self._found,
+            gates=self._gates,
+            verification=self._tools.metrics.of(self._step, self._draft.status),
+            shard=self._tools.shard,
+            clock=self._tools.clock,
         )
 
     async def carry_out(self, action: Action, facts: Facts, projection: Projection) -> Result | None:
@@ -113,7 +121,9 @@ class Effects:
             case Rest():
                 return self._rest()
             case Wait():
-                return await self._pause(statuses.paused(self._draft.status, action, now=self._tools.clock.now()))
+                # While metrics are waited for, the environment must stay healthy.
+                look = VERIFYING_CHECK if self._found.proven else None
+                return await self._pause(statuses.paused(self._draft.status, action, now=self._tools.clock.now()), look)
             case Delay(until):
                 return Result(requeue_after=until - facts.now)
             case Fail(reason, message):
@@ -252,6 +262,7 @@ class Effects:
             sequence=sequence,
             index=index,
             gates=self._gates.results,
+            metrics=self._gates.metrics,
             holds=self._holds,
             health=self._tools.health,
             now=self._tools.clock.now(),
@@ -336,9 +347,15 @@ class Effects:
             self._draft.status,
             self._sequence,
             gates=self._gates.results(),
+            metrics=self._metrics(),
             gate_duration=self._gates.duration(),
             now=self._tools.clock.now(),
         )
+
+    def _metrics(self) -> dict[str, float]:
+        """Return the values of metrics by which gates let the promotion through, and those of its verification."""
+        verification = self._tools.metrics.of(self._step, self._draft.status)
+        return {**self._gates.metrics(), **(verification.values if verification is not None else {})}
 
     def _account_for_landing(self) -> None:
         """Log a landed change that is in no status. No Event is written, because the namespace may be being deleted."""

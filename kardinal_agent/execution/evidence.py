@@ -6,12 +6,13 @@ length that the schema allows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 
 from kardinal.objects.errors import KardinalError
 from kardinal.promotion.api import Bundle, PromotionStep
-from kardinal.promotion.api.evidence import MAX_APPROVERS, Evidence, GateResult, PhaseDurations, bounded
+from kardinal.promotion.api.evidence import MAX_APPROVERS, MAX_METRICS, Evidence, GateResult, PhaseDurations, bounded
 from kardinal.promotion.api.promotion_step import PromotionStepStatus
 from kardinal.promotion.api.resolved import with_known_digest
 from kardinal.promotion.steps.declaration import PlannedStep
@@ -33,6 +34,7 @@ def evidence_of(
     sequence: Sequence[PlannedStep],
     *,
     gates: Sequence[GateResult],
+    metrics: Mapping[str, float],
     gate_duration: timedelta | None,
     now: datetime,
 ) -> Evidence:
@@ -47,6 +49,7 @@ def evidence_of(
         approvers = [merged_by]
     return bounded(
         Evidence(
+            metrics=dict(islice(metrics.items(), MAX_METRICS)),
             gate_duration=gate_duration,
             durations=phase_durations(status, sequence, now=now),
             approved_by=tuple(approvers),

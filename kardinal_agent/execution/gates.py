@@ -16,6 +16,7 @@ from kardinal.clock import Clock
 from kardinal.objects import GRAPH, JsonObject, controller_of, labels_of
 from kardinal.promotion.api import PolicyGate, names
 from kardinal.promotion.api.evidence import GateResult
+from kardinal.promotion.metrics.readings import values_read
 from kardinal.promotion.policy.freshness import unexpired
 from kardinal.promotion.policy.hold_gate import is_hold, why_held
 from kardinal.promotion.policy.matching import is_freeze, is_template
@@ -75,6 +76,11 @@ class StepGates:
             )
             for required, gate in self._instances()
         ]
+
+    def metrics(self) -> dict[str, float]:
+        """Return the values of metrics that the required gates have read, by the name of the check."""
+        read = [(seen.name, seen.value) for _, gate in self._instances() for seen in gate.status.values or ()]
+        return values_read(read)
 
     def duration(self) -> timedelta | None:
         """Return the time from the creation of the first gate instance to that of the PromotionStep."""

@@ -13,6 +13,7 @@ from datetime import datetime
 from kardinal.clock import Clock
 from kardinal.promotion.api import Bundle, PromotionStep
 from kardinal.promotion.api.promotion_step import PromotionStepStatus
+from kardinal.promotion.metrics.verification import Verification
 from kardinal_agent.execution.gates import StepGates
 from kardinal_agent.execution.ownership import OwnedStep
 
@@ -45,10 +46,19 @@ class Facts:
     holds: Sequence[str] = ()
     """The reasons against every effect outside the process, each in words."""
     found: Found = Found()
+    verification: Verification | None = None
+    """Whether the metrics of the environment pass; None if it has none."""
 
 
 def observe(
-    owned: OwnedStep, status: PromotionStepStatus, found: Found, *, gates: StepGates, shard: str | None, clock: Clock
+    owned: OwnedStep,
+    status: PromotionStepStatus,
+    found: Found,
+    *,
+    gates: StepGates,
+    verification: Verification | None,
+    shard: str | None,
+    clock: Clock,
 ) -> Facts:
     """Return the facts of this moment."""
     return Facts(
@@ -59,4 +69,5 @@ def observe(
         shard=shard,
         holds=gates.holds(landed=status.promoted_at is not None),
         found=found,
+        verification=verification,
     )

@@ -12,6 +12,7 @@ from kardinal.runtime import Backoff, StatusWriter
 from kardinal_agent.execution.events import PromotionEvents
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.memory import MergeWatches, ProgressWrites, RefusedCredentials, StepMemory
+from kardinal_agent.execution.metrics import EnvironmentMetrics
 from kardinal_agent.execution.proposals import Proposals
 from kardinal_agent.execution.rules import Plans
 from kardinal_agent.health import HealthChecks
@@ -35,6 +36,7 @@ class Tools:
     """The effect of a step that the registry does not have."""
     renderer: Renderer
     gates: Gates
+    metrics: EnvironmentMetrics
     health: HealthChecks
     remotes: Remotes
     status: StatusWriter

@@ -29,6 +29,7 @@ __all__ = ["is_under_way", "sources"]
 
 _BY_BUNDLE = "bundle"
 _VERIFIED_BY_BUNDLE = "verified-by-bundle"
+_BY_CHECK = "check"
 _BY_GATE = "gate"
 _BY_GRAPH = "graph"
 _BY_TEMPLATE = "template"
@@ -40,6 +41,7 @@ def sources(
     graphs: Informer,
     bundles: Informer,
     gates: Informer,
+    checks: Informer,
     health: HealthChecks,
     namespaces: Informer,
     pushed: Channel,
@@ -49,6 +51,7 @@ def sources(
     steps.index(_VERIFIED_BY_BUNDLE, lambda step: _bundle_of(step) if _is_verified(step) else ())
     steps.index(_BY_GRAPH, lambda step: _graph_of(step) if is_under_way(step) or _is_verified(step) else ())
     steps.index(_BY_GATE, lambda step: _gates_of(step) if is_under_way(step) else ())
+    steps.index(_BY_CHECK, lambda step: _checks_of(step) if is_under_way(step) else ())
     gates.index(_BY_TEMPLATE, _template_of)
 
     def steps_behind(template: JsonObject) -> Iterable[Key]:
@@ -79,6 +82,9 @@ def sources(
         # Pull requests say why a gate is closed.
         Watch(gates, map=waiting_behind, when=status_changed("reason")),
         Watch(gates, map=steps_behind, when=metadata_changed("uid", "generation", "labels")),
+        Watch(
+            checks, map=_steps_by(steps, _BY_CHECK), when=generation_changed | status_changed("results", "conditions")
+        ),
         Watch(namespaces, map=health.concerned, when=changed(pipelines_from)),
         pushed,
     )
@@ -146,6 +152,11 @@ def _gates_of(step: JsonObject) -> Iterable[str]:
     pipeline = spec["pipeline"]
     standing = names.freeze_name(pipeline), names.hold_name(pipeline, spec["environment"])
     return {str(Key(namespace, name)) for name in (*spec.get("requiredGates", ()), *standing)}
+
+
+def _checks_of(step: JsonObject) -> Iterable[str]:
+    verify = step["spec"].get("verify") or {}
+    return {str(Key(step["metadata"]["namespace"], name)) for name in verify.get("metrics", ())}
 
 
 def _state(step: JsonObject) -> Any:

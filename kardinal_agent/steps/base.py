@@ -78,6 +78,8 @@ class StatusFields(TypedDict, total=False):
     proposal: Proposal
     pr_url: str
     health: HealthStatus | None
+    health_deadline: datetime | None
+    verifying_since: datetime | None
     delegated_to: str
     delegated_status: str
     conditions: tuple[Condition, ...]
@@ -149,6 +151,8 @@ class StepContext:
     sequence: Sequence[PlannedStep]
     index: int
     gates: Callable[[], Sequence[GateResult]]
+    metrics: Callable[[], Mapping[str, float]]
+    """Returns the values of metrics that the gates have read, by the name of the check."""
     holds: Callable[[], Sequence[str]]
     health: HealthChecks
     now: datetime

@@ -10,6 +10,7 @@ lasting long enough.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -41,8 +42,10 @@ class HealthCheck:
                 **_reported(finding),
                 **_health(context, **_NOT_FAILING),
                 **_missing(finding, context)[0],
+                **_verifying(context, since=context.now),
             }
             return Done(verdict.message, update=update)
+        context = _no_longer_healthy(context)
         noted = context.status.health_deadline
         timeout = context.step.spec.health.timeout
         deadline = _from_now(context, "timeout", noted, timeout) if noted is not None and timeout is not None else None
@@ -60,7 +63,7 @@ class HealthCheck:
         missing, certain_at = _missing(finding, context)
         look = context.now + again if again is not None else None
         moments = [moment for moment in (deadline, look, certain_at) if moment]
-        update = {**_reported(finding), **_health(context, **fields), **missing}
+        update = {**_reported(finding), **_health(context, **fields), **missing, **_deadline(context)}
         until = min(moments, default=None)
         return Waiting(verdict.message, until=until, needs_person=finding.needs_person, update=update)
 
@@ -80,8 +83,33 @@ def _failing(finding: CheckResult, context: StepContext, deadline: datetime | No
         raise StepFailed("HealthFailed", f"{verdict.reason}: {verdict.message}")
     until = min(ends, deadline) if deadline is not None else ends
     health = _health(context, failing_since=since, reason=verdict.reason, failed_attempt=verdict.attempt or None)
-    update: StatusFields = {**_reported(finding), **health, **_missing(finding, context)[0]}
+    update: StatusFields = {**_reported(finding), **health, **_missing(finding, context)[0], **_deadline(context)}
     return Waiting(verdict.message, until=until, update=update)
+
+
+def _verifying(context: StepContext, *, since: datetime | None) -> StatusFields:
+    """Return the time since which the environment has been healthy, if its metrics decide; a noted time stays."""
+    if context.step.spec.verify is None:
+        return {}
+    return {"verifying_since": context.status.verifying_since or since}
+
+
+def _no_longer_healthy(context: StepContext) -> StepContext:
+    """Return the context of an environment that is not healthy.
+
+    If it was, while its metrics were waited for, it has the whole time again to become healthy.
+    """
+    timeout = context.step.spec.health.timeout
+    if context.status.verifying_since is None or timeout is None:
+        return context
+    update = {"verifying_since": None, "health_deadline": context.now + timeout}
+    return replace(context, status=context.status.model_copy(update=update))
+
+
+def _deadline(context: StepContext) -> StatusFields:
+    """Return the fields that `_no_longer_healthy` may have changed."""
+    status = context.status
+    return {"verifying_since": status.verifying_since, "health_deadline": status.health_deadline}
 
 
 def _from_now(context: StepContext, name: str, moment: datetime, length: timedelta) -> datetime:

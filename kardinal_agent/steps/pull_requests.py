@@ -121,6 +121,7 @@ async def text_of(context: StepContext, repository: Repository, diff: str | None
         environment=spec.environment,
         bundle=context.bundle,
         gates=context.gates(),
+        metrics=context.metrics(),
         changes=await repository.examine(head.commit, context.image_changes),
         diff=diff,
         follows=bool(spec.upstream_states),

@@ -28,7 +28,7 @@ from kardinal.promotion.api.names import LABEL_ENVIRONMENT
 from kardinal.promotion.api.policy_gate import PolicyGateSpec, PolicyGateStatus
 from kardinal.promotion.api.promotion_step import ENDED_STATES
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
-from kardinal.promotion.metrics.queries import MetricSubject
+from kardinal.promotion.metrics.queries import subject_of
 from kardinal.promotion.metrics.readings import METRICS, MetricReadings, checks_read
 from kardinal.promotion.policy.calendar import Calendar
 from kardinal.promotion.policy.context import GateContext
@@ -262,15 +262,7 @@ class GateReconciler:
         if not names:
             self._checks.end(gate)
             return None
-        metadata = promoted.bundle.metadata
-        subject = MetricSubject(
-            namespace=metadata.namespace,
-            bundle=metadata.name,
-            environment=promoted.environment,
-            app=promoted.origin.pipeline,
-            version=bundle_version(promoted.bundle.spec.artifacts),
-            uid=metadata.uid,
-        )
+        subject = subject_of(promoted.bundle, environment=promoted.environment, pipeline=promoted.origin.pipeline)
         return self._checks.read(gate, subject, [Key(promoted.node.namespace, name) for name in names])
 
     def _patience(self, instance: PolicyGate, before: PolicyGateStatus) -> timedelta:

@@ -19,16 +19,16 @@ import structlog
 
 from kardinal.clock import Clock
 from kardinal.objects import JsonObject, Key
-from kardinal.promotion.api import MetricCheck, set_condition
+from kardinal.promotion.api import Bundle, MetricCheck, PromotionStep, set_condition
 from kardinal.promotion.api.metric_check import MetricCheckSpec, MetricCheckStatus
 from kardinal.promotion.kinds import METRIC_CHECK
 from kardinal.promotion.metrics.outcomes import MetricOutcome, Wanted, after, failed_query, measured, results_of
 from kardinal.promotion.metrics.provider import MetricError, MetricQuery
-from kardinal.promotion.metrics.queries import MetricSubject, QueryError, query_fault, rendered
+from kardinal.promotion.metrics.queries import MetricSubject, QueryError, query_fault, rendered, subject_of
 from kardinal.promotion.metrics.readings import MetricReading
 from kardinal.runtime import Informer, KeyMemory, Result, Source, StatusWriter, Watch
-from kardinal.runtime.predicates import metadata_changed
-from kardinal_controller.caches import Caches
+from kardinal.runtime.predicates import metadata_changed, status_changed
+from kardinal_controller.caches import Caches, checks_verified
 from kardinal_controller.metric_checks.demand import MetricDemand
 from kardinal_controller.metric_checks.servers import CheckRefused, MetricServers
 
@@ -90,7 +90,11 @@ class MetricCheckReconciler:
         self._known: dict[Key, _Memory] = self.memory.map()
 
     def sources(self) -> Sequence[Source]:
-        return [Watch(self._checks, when=metadata_changed("uid", "generation")), self._demand.asked]
+        return [
+            Watch(self._checks, when=metadata_changed("uid", "generation")),
+            Watch(self._caches.steps, map=checks_verified, when=status_changed("state", "verifyingSince")),
+            self._demand.asked,
+        ]
 
     async def reconcile(self, key: Key) -> Result:
         current = self._checks.get(*key)
@@ -104,15 +108,29 @@ class MetricCheckReconciler:
             self._demand.publish(key, {}, problem=str(problem))
             await self._write(current, check, {}, problem)
             return Result(requeue_after=AGAIN if problem.transient else None)
-        subjects = self._demand.subjects(key)
+        verified = self._verified(key)
+        subjects = self._demand.subjects(key) | verified.keys()
         texts = _texts(check.spec.query, subjects)
         await self._ask(check, memory, {each for each in texts.values() if isinstance(each, str)})
-        self._apply(check, memory, texts)
+        self._apply(check, memory, texts, verified)
         interval = _interval(check.spec)
         counts = 2 * interval + _timeout(check.spec)
         self._demand.publish(key, {each: MetricReading(one, one.at + counts) for each, one in memory.outcomes.items()})
-        await self._write(current, check, memory.outcomes, None)
+        await self._write(current, check, memory.outcomes, None, verified)
         return Result(requeue_after=self._next(memory, interval) if subjects else None)
+
+    def _verified(self, key: Key) -> dict[MetricSubject, Wanted]:
+        """Return the promotions that wait for the results of a check."""
+        found = {}
+        for stored in self._caches.verifying(key):
+            step = PromotionStep.model_validate(stored)
+            spec = step.spec
+            of = self._caches.bundles.get(step.metadata.namespace, spec.bundle_ref)
+            since = step.status.verifying_since
+            if of is not None and spec.verify is not None and since is not None:
+                subject = subject_of(Bundle.model_validate(of), environment=spec.environment, pipeline=spec.pipeline)
+                found[subject] = Wanted(since, spec.verify.for_)
+        return found
 
     def _memory(self, key: Key, check: MetricCheck) -> _Memory:
         version = (check.metadata.uid, check.metadata.generation)
@@ -169,12 +187,21 @@ class MetricCheckReconciler:
             return failed_query(str(error), now=at)
         return measured(spec, samples, now=at)
 
-    def _apply(self, check: MetricCheck, memory: _Memory, texts: Mapping[MetricSubject, str | QueryError]) -> None:
-        """Give each subject the answer to its query."""
+    def _apply(
+        self,
+        check: MetricCheck,
+        memory: _Memory,
+        texts: Mapping[MetricSubject, str | QueryError],
+        verified: Mapping[MetricSubject, Wanted],
+    ) -> None:
+        """Give each subject the answer to its query. A row of answers for a verification begins when that begins."""
         before = memory.outcomes
         memory.outcomes = {}
         for subject, text in texts.items():
             known = before.get(subject)
+            wanted = verified.get(subject)
+            if known is not None and wanted is not None and known.since < wanted.since:
+                known = None
             if isinstance(text, QueryError):
                 found = failed_query(str(text), now=self._clock.now())
             elif (sample := memory.samples.get(text)) is not None:

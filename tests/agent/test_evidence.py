@@ -90,6 +90,7 @@ def test_the_images_are_those_that_go_there_with_the_digest_of_the_bundle(
         _status(running=True),
         REVIEWED,
         gates=(),
+        metrics={},
         gate_duration=None,
         now=NOON,
     )
@@ -107,6 +108,7 @@ def test_the_images_have_the_digests_that_their_tags_had() -> None:
         _status(running=True),
         REVIEWED,
         gates=(),
+        metrics={},
         gate_duration=None,
         now=NOON,
     )
@@ -156,6 +158,7 @@ async def test_a_host_that_does_not_say_who_approved_holds_nothing_up(
         promotion.status,
         promotion.sequence,
         gates=(),
+        metrics={},
         gate_duration=None,
         now=promotions.clock.now(),
     )

@@ -256,6 +256,7 @@ class HostedPromotion:
             status=self.status,
             sequence=self.sequence,
             index=self._index if index is None else index,
+            metrics=dict,
             gates=lambda: self.gates,
             holds=lambda: list(self.holds),
             health=_NO_HEALTH,

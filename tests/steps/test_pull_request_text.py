@@ -13,7 +13,7 @@ from kardinal.cli.output import plain_text
 from kardinal.edits.images import ImageChange
 from kardinal.objects.image_reference import ImageReference
 from kardinal.promotion.api import Bundle
-from kardinal.promotion.api.evidence import GateResult
+from kardinal.promotion.api.evidence import Evidence, GateResult
 from kardinal.promotion.policy.soak import healthy_times
 from kardinal.promotion.steps.markdown import cell, link, period
 from kardinal.promotion.steps.pull_request_text import PullRequestFacts, body, labels_of, title
@@ -59,6 +59,7 @@ def proposal(**fields: Any) -> PullRequestFacts:
             GateResult(name="no-weekend-deploys", scope="org", result="pass", reason="schedule.isWeekend is false"),
             GateResult(name="staging-soak", scope="team", result="fail"),
         ],
+        "metrics": {},
         "changes": {
             "environments/prod/kustomization.yaml": [
                 ImageChange("app", ImageReference("ghcr.io/o/app", "1.28.0"), ImageReference("ghcr.io/o/app", "1.29.0"))
@@ -326,3 +327,17 @@ def test_a_body_is_within_what_every_host_takes_whatever_is_in_it(letter: str) -
 def test_a_diff_of_fences_does_not_grow_by_its_own_fence() -> None:
     text = body(proposal(diff=f"+{'`' * 30_000}\n+end\n"))
     assert len(text.encode()) <= 65_000
+
+
+def test_metrics_of_gates_and_of_earlier_environments_are_a_table() -> None:
+    promoted = bundle()
+    staging = promoted.status.environments["staging"]
+    seen = staging.model_copy(update={"evidence": Evidence(metrics={"success-rate": 0.998})})
+    environments = {**promoted.status.environments, "staging": seen}
+    status = promoted.status.model_copy(update={"environments": environments})
+    promoted = promoted.model_copy(update={"status": status})
+    text = body(proposal(bundle=promoted, metrics={"latency|p99": 0.25}))
+    assert (
+        "### Metrics\n| Metric | Seen | Value |\n| --- | --- | --- |\n"
+        "| success-rate | staging | 0.998 |\n| latency\\|p99 | gates of prod | 0.25 |\n\n### Changes"
+    ) in text

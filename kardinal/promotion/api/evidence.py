@@ -19,6 +19,7 @@ __all__ = [
     "EARLIER_EVIDENCE_BYTES",
     "EVIDENCE_BYTES",
     "MAX_APPROVERS",
+    "MAX_METRICS",
     "Evidence",
     "GateResult",
     "PhaseDurations",
@@ -33,6 +34,7 @@ EARLIER_EVIDENCE_BYTES = 1 << 10
 """Maximum size, in bytes of JSON, of the evidence of an earlier attempt, of which an environment keeps three."""
 
 MAX_APPROVERS = 16
+MAX_METRICS = 32
 
 _REASON_LENGTHS = (512, 256, 128, 64, 0)
 
@@ -68,8 +70,8 @@ class PhaseDurations(Model):
 
 
 class Evidence(Model):
-    metrics: Annotated[dict[str, float], Field(max_length=32)] = Field(default_factory=dict)
-    """Values of metrics by name."""
+    metrics: Annotated[dict[str, float], Field(max_length=MAX_METRICS)] = Field(default_factory=dict)
+    """Values by MetricCheck: those of the verification, and those by which gates let the promotion through."""
     gate_duration: Span | None = None
     """How long gates held the promotion before it began."""
     durations: PhaseDurations | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
@@ -12,6 +13,7 @@ from kardinal.promotion.api.base import (
     DnsLabel,
     Duration,
     Model,
+    Name,
     RelativePath,
     Resource,
     SecretReference,
@@ -35,6 +37,7 @@ __all__ = [
     "Identity",
     "MergeStrategy",
     "MessageTemplate",
+    "MetricVerification",
     "OtherChanges",
     "Pipeline",
     "PipelineSpec",
@@ -273,6 +276,17 @@ class StepSpec(Model):
         return self.as_ or self.uses
 
 
+class MetricVerification(Model):
+    """The metrics by which an environment is Verified, once it is healthy."""
+
+    metrics: Annotated[
+        tuple[Name, ...], Field(min_length=1, max_length=8, json_schema_extra={"x-kubernetes-list-type": "set"})
+    ]
+    """Names of MetricChecks in the namespace of the Pipeline."""
+    for_: Annotated[Duration, Field(alias="for")] = timedelta(minutes=10)
+    """How long all of them must pass without a break. Defaults to 10m."""
+
+
 _CONDITION_OF_DEPLOYMENT: dict[str, JsonValue] = {
     "rule": "!has(self.health) || !has(self.health.resource) || !has(self.health.resource.condition)"
     " || !has(self.health.resource.kind) || self.health.resource.kind == 'Deployment'",
@@ -311,6 +325,8 @@ class Environment(Model):
     """How it proves that it runs the promoted versions."""
     delivery: ProgressiveDelivery = Field(default_factory=ProgressiveDelivery)
     """The delivery controller that it waits for."""
+    verify: MetricVerification | None = None
+    """The metrics that must pass before it is Verified. Defaults to none."""
     steps: Annotated[tuple[StepSpec, ...] | None, Field(max_length=32)] = None
     """The sequence of steps. Defaults to that of docs/steps.md for strategy, approval and layout."""
     shard: DnsLabel | None = None

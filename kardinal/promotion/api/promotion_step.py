@@ -22,7 +22,7 @@ from kardinal.promotion.api.base import (
 )
 from kardinal.promotion.api.evidence import Evidence
 from kardinal.promotion.api.health import Health, HealthStatus
-from kardinal.promotion.api.pipeline import Approval, Git, ProgressiveDelivery, StepSpec, Update
+from kardinal.promotion.api.pipeline import Approval, Git, MetricVerification, ProgressiveDelivery, StepSpec, Update
 from kardinal.promotion.kinds import PROMOTION_STEP
 
 __all__ = [
@@ -86,6 +86,8 @@ class PromotionStepSpec(Model):
     """How the environment proves that it runs the promoted versions, as in the Pipeline."""
     delivery: ProgressiveDelivery = Field(default_factory=ProgressiveDelivery)
     """The delivery controller that is waited for."""
+    verify: MetricVerification | None = None
+    """The metrics that must pass before the environment is Verified, as in the Pipeline."""
     shard: DnsLabel | None = None
     """Name of the agents that promote it."""
     attempt: Annotated[int | None, Field(ge=2)] = None
@@ -210,6 +212,8 @@ class PromotionStepStatus(Status):
     """The time at which the promotion fails unless it is Verified by then."""
     health: HealthStatus | None = None
     """The progress of the health check."""
+    verifying_since: Time | None = None
+    """The time since which the environment has been healthy without a break, while its metrics are asked."""
     verified_at: Time | None = None
     """The time at which the environment was Verified."""
     healthy: bool | None = None

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.text import cut
+from kardinal.promotion.api import Bundle
+from kardinal.promotion.api.image import bundle_version
 
-__all__ = ["PLACEHOLDERS", "MetricSubject", "QueryError", "query_fault", "rendered"]
+__all__ = ["PLACEHOLDERS", "MetricSubject", "QueryError", "query_fault", "rendered", "subject_of"]
 
 PLACEHOLDERS = ("AppName", "Environment", "Version", "Namespace")
 
@@ -48,6 +50,19 @@ class MetricSubject:
         """Return the value of one of `PLACEHOLDERS`."""
         values = (self.app, self.environment, self.version, self.namespace)
         return dict(zip(PLACEHOLDERS, values, strict=True))[placeholder]
+
+
+def subject_of(bundle: Bundle, *, environment: str, pipeline: str) -> MetricSubject:
+    """Return a Bundle in an environment."""
+    metadata = bundle.metadata
+    return MetricSubject(
+        namespace=metadata.namespace,
+        bundle=metadata.name,
+        environment=environment,
+        app=pipeline,
+        version=bundle_version(bundle.spec.artifacts),
+        uid=metadata.uid,
+    )
 
 
 _ANY = MetricSubject("namespace", "bundle", "environment", "app", "1")

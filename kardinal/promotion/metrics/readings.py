@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from kardinal.cel import Program, Reference
 from kardinal.promotion.metrics.outcomes import MetricOutcome
 
-__all__ = ["METRICS", "MetricReading", "MetricReadings", "checks_read", "metric_fault", "metric_of"]
+__all__ = ["METRICS", "MetricReading", "MetricReadings", "checks_read", "metric_fault", "metric_of", "values_read"]
 
 METRICS = "metrics"
 """The variable of an expression."""
@@ -77,6 +78,16 @@ def metric_of(path: str) -> str:
     """Return the name of the check in a path: `success-rate` for `metrics.success-rate.value`."""
     name, _, last = path.removeprefix(f"{METRICS}.").rpartition(".")
     return name if last in _FIELDS else path.removeprefix(f"{METRICS}.")
+
+
+def values_read(read: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """Return the values of checks by name among what a gate has read, such as `("metrics.success-rate.value", "1")`."""
+    found: dict[str, float] = {}
+    for path, text in read:
+        if path.startswith(f"{METRICS}.") and path.endswith(".value"):
+            with suppress(ValueError):
+                found[metric_of(path)] = float(text)
+    return found
 
 
 def metric_fault(reference: Reference, source: str) -> str | None:

@@ -1,7 +1,8 @@
 """The text of a pull request: title, labels, and the body by which a reviewer decides.
 
 The body answers four questions in four tables: which gates let this promotion through and with which values, which
-artifacts are promoted, in which environments they were verified and for how long, and which image replaces which. All
+artifacts are promoted, in which environments they were verified and for how long, and which image replaces which. A
+fifth has metrics, if there are any. All
 values are read at the time of writing; an empty table is replaced by a sentence with the reason.
 """
 
@@ -57,6 +58,8 @@ class PullRequestFacts:
     bundle: Bundle
     gates: Sequence[GateResult] | None
     """None before the gates are evaluated."""
+    metrics: Mapping[str, float]
+    """The values of metrics that the gates have read, by the name of the check."""
     changes: Mapping[str, Sequence[ImageChange]]
     """The image changes by file."""
     diff: str | None
@@ -94,6 +97,7 @@ def body(proposal: PullRequestFacts, *, room: int = ROOM) -> str:
         ("Policy Gates", _gates(proposal.gates)),
         ("Artifact", _artifact(proposal.bundle)),
         ("Upstream Verification", _upstream(proposal)),
+        *([("Metrics", metrics)] if (metrics := _metrics(proposal)) else []),
         ("Changes", _changes(proposal)),
     ]
     parts = []
@@ -123,6 +127,20 @@ def _gates(gates: Sequence[GateResult] | None) -> str:
         for gate in gates
     ]
     return table(("Gate", "Scope", "Status", "Detail"), rows)
+
+
+def _metrics(proposal: PullRequestFacts) -> str:
+    """Return the metrics by which earlier environments were Verified, and those that the gates have read."""
+    earlier = proposal.bundle.status.environments.items() if proposal.bundle.spec.intent.rollback is None else ()
+    rows = [
+        (cell(name), cell(environment), f"{value:g}")
+        for environment, status in earlier
+        if environment != proposal.environment and status.evidence is not None
+        for name, value in status.evidence.metrics.items()
+    ]
+    here = f"gates of {cell(proposal.environment)}"
+    rows += [(cell(name), here, f"{value:g}") for name, value in proposal.metrics.items()]
+    return table(("Metric", "Seen", "Value"), rows) if rows else ""
 
 
 def _artifact(bundle: Bundle) -> str:

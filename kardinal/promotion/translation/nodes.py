@@ -197,6 +197,7 @@ def step_spec(
         steps=steps,
         health=_health(environment, pipeline=promotion.pipeline),
         delivery=environment.delivery,
+        verify=environment.verify,
         shard=environment.shard,
         attempt=attempt,
     )
