@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -328,7 +328,22 @@ def test_a_gate_shows_what_it_saw_and_what_must_become_true() -> None:
     assert document.right_command == f"kubectl auth can-i patch policygates.kardinal.io/hours --namespace {POLICIES}"
     stored = document.model_dump(mode="json")
     assert stored["verdict"]["until"] == at(23)
-    assert stored["nextLook"] == at(11, 5)
+    assert stored["recheckSeconds"] == 300
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        pytest.param(at(11, 2), at(11, 5), id="after its interval"),
+        pytest.param(at(11, 5), None, id="unknown once the interval has passed"),
+        pytest.param(at(12), None, id="unknown until time changes the answer"),
+    ],
+)
+def test_next_look_of_a_gate_lies_ahead_or_is_not_known(now: str, expected: str | None) -> None:
+    found = gated("schedule.hour < 9", {"ready": False, "lastEvaluatedAt": at(11), "nextTransitionAt": at(23)})
+    moment = datetime.fromisoformat(now)
+    document = gate_document(found, "staging", POLICIES, "hours", template=None, now=moment)
+    assert document.model_dump(mode="json").get("nextLook") == expected
 
 
 def test_a_row_counts_what_was_verified_in_a_day_by_quarters_of_an_hour() -> None:
@@ -351,7 +366,7 @@ def test_a_gate_shows_the_expression_of_today() -> None:
     changed = resources.gate("hours", "schedule.hour < 10", namespace=POLICIES, recheckInterval="1m")
     document = gate_document(found, "staging", POLICIES, "hours", template=changed, now=NOON)
     assert document.expression == "schedule.hour < 10"
-    assert document.model_dump(mode="json")["nextLook"] == at(11, 1)
+    assert document.recheck_seconds == 60
     broken = resources.gate("hours", "schedule.hour <", namespace=POLICIES)
     seen = {"ready": False, "values": [{"name": "schedule.hour", "value": "12"}]}
     (value,) = gate_document(gated("true", seen), "staging", POLICIES, "hours", template=broken, now=NOON).values
@@ -363,7 +378,8 @@ def test_a_gate_that_was_not_evaluated_is_pending() -> None:
     found = shown(bundle(), steps={"dev": VERIFIED}, templates=[gate])
     document = gate_document(found, "staging", POLICIES, "hours", template=None, now=NOON)
     assert document.verdict.text.startswith("PENDING: ")
-    assert (document.values, document.history, document.next_look) == ([], [], None)
+    assert (document.values, document.history) == ([], [])
+    assert (document.next_look, document.recheck_seconds) == (None, None)
 
 
 def test_an_instance_that_only_claims_to_be_of_a_gate_is_not_shown() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from kardinal import cel
@@ -55,8 +55,10 @@ def gate_document(
     if line is None:
         raise NoGate(f"no gate {gate_namespace}/{gate} stands before {environment}")
     instance = facts.instance(line)
-    spec = PolicyGate.model_validate(template).spec if template is not None else instance.spec if instance else None
+    made = instance.spec if instance is not None else None
+    spec = PolicyGate.model_validate(template).spec if template is not None else made
     expression = spec.expression if spec is not None else ""
+    interval = min((recheck_interval(each) for each in (spec, made) if each is not None), default=None)
     return GateDocument(
         namespace=objects.pipeline.metadata.namespace,
         pipeline=facts.pipeline,
@@ -67,7 +69,8 @@ def gate_document(
         message=line.message,
         values=list(_values(instance, expression)),
         history=list(_history(instance)),
-        next_look=_next_look(instance, template) if instance is not None else None,
+        next_look=_next_look(instance, interval, now=now) if instance is not None and interval is not None else None,
+        recheck_seconds=round(interval.total_seconds()) if interval is not None else None,
         owner=line.owner,
         right_command=shlex.join(
             ["kubectl", "auth", "can-i", "patch", f"{_TEMPLATES}/{line.name}", "--namespace", line.namespace]
@@ -99,11 +102,15 @@ def _history(instance: PolicyGate | None) -> Iterator[GateAnswer]:
         yield GateAnswer(answer=answer, since=past.since, reason=past.reason or "")
 
 
-def _next_look(instance: PolicyGate, template: JsonObject | None) -> datetime | None:
-    """Return when the gate is evaluated again at the latest: after its interval, or when time changes its answer."""
+def _next_look(instance: PolicyGate, interval: timedelta, *, now: datetime) -> datetime | None:
+    """Return when the gate is evaluated again at the latest: after its interval, or when time changes its answer.
+
+    None if that has passed: a look that gives the same answer is written nowhere, so the next one is not known.
+    """
     status = instance.status
     if status.last_evaluated_at is None:
         return None
-    specs = [instance.spec, *([PolicyGate.model_validate(template).spec] if template is not None else [])]
-    look = status.last_evaluated_at + min(map(recheck_interval, specs))
-    return min(look, status.next_transition_at) if status.next_transition_at is not None else look
+    look = status.last_evaluated_at + interval
+    if status.next_transition_at is not None:
+        look = min(look, status.next_transition_at)
+    return look if look > now else None

@@ -67,6 +67,10 @@ class GateDocument(View):
     history: list[GateAnswer]
     """Its last answers, newest first, at most 20."""
     next_look: datetime | None = None
+    """When it is evaluated again at the latest; absent if that is not known, as a look with the same answer is written
+    nowhere."""
+    recheck_seconds: int | None = None
+    """The longest time between two looks."""
     owner: str
     right_command: str
     """The command by which a person finds out whether they may open it: names are in no cache, and RBAC answers."""

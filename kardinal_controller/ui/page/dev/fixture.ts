@@ -343,6 +343,7 @@ const GATE: GateDocument = {
     reason: number % 2 ? "schedule.isWeekend is true" : "",
   })),
   nextLook: new Date(Date.now() + 42_000).toISOString(),
+  recheckSeconds: 300,
   owner: "who may change PolicyGate platform/business-hours",
   rightCommand: "kubectl auth can-i patch policygates.kardinal.io/business-hours --namespace platform",
   commands: ["kardinal explain search --env prod"],

@@ -195,6 +195,7 @@ export interface GateDocument {
   readonly values: ReadonlyArray<GateValue>;
   readonly history: ReadonlyArray<GateAnswer>;
   readonly nextLook?: string;
+  readonly recheckSeconds?: number;
   readonly owner: string;
   readonly rightCommand: string;
   readonly commands: ReadonlyArray<string>;

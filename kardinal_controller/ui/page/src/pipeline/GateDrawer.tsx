@@ -4,6 +4,7 @@ import { Verdict } from "../parts/Says";
 import { StateIcon } from "../parts/StateIcon";
 import { Ago, Countdown, Lasted } from "../parts/Time";
 import { useTimeWords } from "../api/use";
+import { exactly } from "../words/time";
 
 /** A gate: the verdict first, then what it asks, what it saw, and who can change that. */
 export function GateDrawer({ gate: document }: { gate: GateDocument }) {
@@ -56,10 +57,17 @@ export function GateDrawer({ gate: document }: { gate: GateDocument }) {
           </table>
         </section>
       )}
-      {document.nextLook && (
+      {document.nextLook ? (
         <p className="small muted">
           Looks again <Countdown until={document.nextLook} />
         </p>
+      ) : (
+        document.recheckSeconds !== undefined && (
+          <p className="small muted">
+            Looks again at each change of what it reads, and every {exactly(document.recheckSeconds * 1000)}; only
+            another answer is noted
+          </p>
+        )
       )}
       {document.history.length > 0 && <History answers={document.history} />}
       <section className="stack tight">
