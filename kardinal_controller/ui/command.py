@@ -31,6 +31,7 @@ from kardinal.runtime.errors import RuntimeFailure
 from kardinal.runtime.logging import configure
 from kardinal.runtime.process import run
 from kardinal_controller.caches import Caches
+from kardinal_controller.ui.options import web_page
 from kardinal_controller.ui.own_page import OwnPage
 
 __all__ = ["ui"]
@@ -43,7 +44,22 @@ _KINDS = (PIPELINE, BUNDLE, GRAPH, PROMOTION_STEP, POLICY_GATE)
 @cluster_options
 @click.option("--port", type=WholeNumber(0, 65535), default=0, help="Port on 127.0.0.1; default: a free one.")
 @click.option("--no-browser", is_flag=True, help="Print the link only.")
-def ui(*, kubeconfig: Path | None, context: str | None, namespace: str | None, port: int, no_browser: bool) -> None:
+@click.option(
+    "--argocd-url",
+    default="",
+    metavar="URL",
+    callback=lambda context, option, value: web_page(value),
+    help="Argo CD, such as https://argocd.example.com: drawers of environments link to their Applications there.",
+)
+def ui(
+    *,
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str | None,
+    port: int,
+    no_browser: bool,
+    argocd_url: str,
+) -> None:
     """Serve the web page on this machine, with the rights of your kubeconfig.
 
     It shows the Pipelines of all namespaces, or of one: with -n, and where you may not list all. Its buttons act as
@@ -51,7 +67,8 @@ def ui(*, kubeconfig: Path | None, context: str | None, namespace: str | None, p
     """
     configure(level="warning")
     try:
-        run(_serve((kubeconfig, context, namespace), port=port, opens=not no_browser and _has_browser()))
+        opens = not no_browser and _has_browser()
+        run(_serve((kubeconfig, context, namespace), port=port, argocd=argocd_url, opens=opens))
     except KubeError as error:
         raise explained(error) from error
     except RuntimeFailure as error:
@@ -62,13 +79,13 @@ def ui(*, kubeconfig: Path | None, context: str | None, namespace: str | None, p
         ) from error
 
 
-async def _serve(where: tuple[Path | None, str | None, str | None], *, port: int, opens: bool) -> None:
+async def _serve(where: tuple[Path | None, str | None, str | None], *, port: int, argocd: str, opens: bool) -> None:
     clock = SystemClock()
     async with connect(*where) as session:
         namespace = await _scope(session)
         manager = Manager(session.client, clock=clock, name="kardinal-ui")
         caches = Caches(manager, namespace=namespace)
-        page = OwnPage(session.client, caches, clock=clock, port=port)
+        page = OwnPage(session.client, caches, clock=clock, port=port, argocd=argocd)
         manager.add(page)
         manager.add(_Link(page, namespace=namespace, opens=opens))
         await manager.run()

@@ -16,7 +16,7 @@ from kardinal.runtime.options import address, setting
 from kardinal_controller.ui.certificate import CertificateFiles
 from kardinal_controller.ui.documents.links import web_url
 
-__all__ = ["UiOptions"]
+__all__ = ["UiOptions", "web_page"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _BASE_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
@@ -37,7 +37,8 @@ def _base_path(value: str) -> str:
     return path
 
 
-def _web_page(value: str) -> str:
+def web_page(value: str) -> str:
+    """Return the address of a web page without its last slash. Raises `BadParameter` if no page may link to it."""
     page = value.rstrip("/")
     if page and (web_url(page) is None or "?" in page or "#" in page):
         raise click.BadParameter(f"{value!r} is no address such as https://argocd.example.com")
@@ -90,7 +91,7 @@ class UiOptions:
         default="",
         metavar="URL",
         show_default=False,
-        read=_web_page,
+        read=web_page,
         help="Argo CD, such as https://argocd.example.com: drawers of environments link to their Applications there.",
     )
 

@@ -20,11 +20,12 @@ class OwnPage:
     shows what the user of `client` may list.
     """
 
-    def __init__(self, client: Client, caches: Caches, *, clock: Clock, port: int = 0) -> None:
+    def __init__(self, client: Client, caches: Caches, *, clock: Clock, port: int = 0, argocd: str = "") -> None:
         self._client = client
         self._caches = caches
         self._clock = clock
         self._port = port
+        self._argocd = argocd
         self._access: KubeconfigAccess | None = None
         self._server: PageServer | None = None
 
@@ -45,6 +46,7 @@ class OwnPage:
             access,
             clock=self._clock,
             address=f"127.0.0.1:{self._port}",
+            argocd=self._argocd,
             groups=(ActionRoutes(access).group(),),
         )
         self._access = access

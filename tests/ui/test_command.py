@@ -17,11 +17,13 @@ import pytest
 from kardinal.objects import NAMESPACE
 from kardinal.promotion.kinds import PIPELINE, POLICY_GATE
 from kardinal_controller.ui.access import SESSION_HEADER
+from tests.bundles.scripted_agent import ScriptedAgent
 from tests.support.commands import KARDINAL
 from tests.support.identities import RESOURCES, documents_of
-from tests.support.names import TEAM
-from tests.support.objects import pipeline
+from tests.support.names import DEV, TEAM
+from tests.support.objects import bundle, pipeline
 from tests.support.people import people_of
+from tests.support.promoted import step_of
 from tests.support.world import World
 from tests.ui.viewers import OTHER, answer_of
 
@@ -49,6 +51,11 @@ class Opened:
     async def rows(self) -> list[str]:
         async with self._session.get(f"{self._url}/api/ui/v1/pipelines", headers=self._headers) as answer:
             return [f"{each['namespace']}/{each['name']}" for each in (await answer.json())["items"]]
+
+    async def environment(self, name: str) -> Any:
+        url = f"{self._url}/api/ui/v1/pipelines/{TEAM}/my-app/environments/{name}"
+        async with self._session.get(url, headers=self._headers) as answer:
+            return await answer.json()
 
     async def press(self, action: str) -> int:
         body = {"namespace": TEAM, "pipeline": "my-app"}
@@ -149,6 +156,17 @@ async def test_a_page_of_a_named_namespace_shows_that(world: World, team: None) 
         assert await page.rows() == [f"{OTHER}/my-app"]
 
 
+async def test_drawer_links_its_application_in_argo_cd(world: World, team: None) -> None:
+    await world.apply(bundle("my-app-1"))
+    (step,) = await world.apply(step_of("my-app-1", DEV))
+    health = {"type": "argocd", "kind": "Application", "namespace": "argocd", "name": "my-app-dev"}
+    await ScriptedAgent(world).step(step["metadata"]["name"], state="HealthChecking", health=health)
+    async with opened(world.server.kubeconfig, "--argocd-url=https://argocd.example.com/") as page:
+        await page.log_in()
+        links = (await page.environment(DEV))["links"]
+    assert [each["url"] for each in links] == ["https://argocd.example.com/applications/argocd/my-app-dev"]
+
+
 async def test_reason_why_the_page_is_not_served_has_the_remedy(world: World, commands: None, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -158,6 +176,8 @@ async def test_reason_why_the_page_is_not_served_has_the_remedy(world: World, co
     assert "--port 0" in told
     code, told = await attempt(world.server.kubeconfig, "--port", "70000")
     assert (code, "--port" in told) == (2, True)
+    code, told = await attempt(world.server.kubeconfig, "--argocd-url", "javascript:alert(1)")
+    assert (code, "is no address such as" in told) == (2, True)
     code, told = await attempt(tmp_path / "absent", "--no-browser")
     assert (code, "does not exist" in told) == (1, True)
     assert "Traceback" not in told
