@@ -121,6 +121,11 @@ async def test_two_viewers_see_what_each_may_list(world: World, controller: Cont
     await dana.sees("billing")
     await dana.page.get_by_role("button", name="all namespaces").wait_for()
 
+    await dana.page.locator(".bar").get_by_role("button").last.click()
+    await dana.page.get_by_role("menuitem", name="Log out").click()
+    await dana.sees("Paste a token")
+    assert await dana.violations() == []
+
 
 async def test_a_token_that_expires_while_the_page_is_open_is_asked_for_again(world: World, opened: Opened) -> None:
     await bind(world, user_of("dana"), "kardinal-viewer", namespace=TEAM)

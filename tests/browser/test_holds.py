@@ -56,8 +56,10 @@ def pipeline_of(repository: GitRepository, name: str, environments: Sequence[str
 
 
 async def press(screen: Screen, label: str) -> None:
-    """Press a button and, in the dialog that it opens, the button that does it."""
+    """Press a button and, in the dialog that it opens, the button that does it; axe finds nothing in the dialog."""
     await screen.page.get_by_role("button", name=f"{label} …").first.click()
+    await screen.dialog().get_by_role("button", name=label, exact=True).wait_for()
+    assert await screen.violations() == []
     await screen.dialog().get_by_role("button", name=label, exact=True).click()
     await screen.dialog().get_by_role("button", name="Close", exact=True).last.click()
 

@@ -81,7 +81,9 @@ async def look_everywhere(screen: Screen, bundles: list[str], look: Look) -> lis
         await screen.visit(path)
         await screen.sees(text)
         found += await look(screen)
-    return [*found, *await look_at_dialogs(screen, look), *await look_at_menus(screen, look)]
+    found += await look_at_dialogs(screen, look)
+    found += await look_at_menus(screen, look)
+    return [*found, *await look_at_tooltip(screen, look)]
 
 
 async def look_at_dialogs(screen: Screen, look: Look) -> list[str]:
@@ -108,6 +110,13 @@ async def look_at_menus(screen: Screen, look: Look) -> list[str]:
     await screen.page.keyboard.press("?")
     await screen.dialog().get_by_text("this list").wait_for()
     return [*found, *await look(screen)]
+
+
+async def look_at_tooltip(screen: Screen, look: Look) -> list[str]:
+    await screen.visit(SOAK)
+    await screen.page.locator("time[tabindex]").filter(visible=True).first.focus()
+    await screen.page.get_by_role("tooltip").wait_for()
+    return await look(screen)
 
 
 @pytest.mark.long_story
