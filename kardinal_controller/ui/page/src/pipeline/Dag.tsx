@@ -1,7 +1,6 @@
 import "@xyflow/react/dist/base.css";
 
 import {
-  Background,
   Controls,
   ReactFlow,
   ReactFlowProvider,
@@ -55,7 +54,6 @@ export default function Dag({ document, place }: { document: PipelineDocument; p
           disableKeyboardA11y
           proOptions={{ hideAttribution: true }}
         >
-          <Background gap={18} size={1.5} className="dots" />
           <DagEdges edges={edges} places={layout.places} />
           <Controls showInteractive={false} fitViewOptions={FIT} />
           <FitOnResize />
