@@ -1,6 +1,6 @@
 """Take pictures of every page of the web page, light and dark, wide and narrow: `make pictures`.
 
-All go to `build/pictures/`, named `LOOK-WIDTH-PAGE.png`, such as `dark-1440-pipeline.png`; those that the guide and
+All go to `build/pictures/`, named `LOOK-WIDTH-PAGE.png`, such as `dark-1280-pipeline.png`; those that the guide and
 the README show go to `docs/pictures/` as well. What they show is real: see `hack.docs.picture_pipelines`.
 
     python -m hack.docs.pictures              # all
@@ -28,14 +28,14 @@ ROOT = Path(__file__).parents[2]
 ALL = ROOT / "build" / "pictures"
 SHOWN = ROOT / "docs" / "pictures"
 CHOSEN = {
-    "light-1440-overview": "overview.png",
-    "light-1440-pipeline": "pipeline.png",
-    "dark-1440-pipeline": "pipeline-dark.png",
-    "light-1440-pipeline-gate": "gate.png",
+    "light-1280-overview": "overview.png",
+    "light-1280-pipeline": "pipeline.png",
+    "dark-1280-pipeline": "pipeline-dark.png",
+    "light-1280-pipeline-gate": "gate.png",
 }
 """The pictures in the documentation, by the name among all."""
 LOOKS = ("light", "dark")
-WIDTHS = {1440: 800, 360: 740}
+WIDTHS = {1280: 800, 360: 740}
 """Width and height of the windows in pixels."""
 SETTLE_MS = 700
 """Milliseconds that a change is tinted for, and a little more."""
