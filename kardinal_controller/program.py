@@ -16,8 +16,9 @@ from kardinal.clock import Clock
 from kardinal.extensions import Extensions, webhook_parsers
 from kardinal.git import GitRunner
 from kardinal.kube import Client
+from kardinal.objects import GRAPH
 from kardinal.promotion.api.names import FIELD_MANAGER_CONTROLLER
-from kardinal.promotion.kinds import METRIC_CHECK, SUBSCRIPTION
+from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, SUBSCRIPTION
 from kardinal.promotion.metrics.prometheus import ANSWERS
 from kardinal.promotion.translation import Features
 from kardinal.runtime import KeyMemory, Manager
@@ -45,7 +46,7 @@ from kardinal_controller.gates import (
     TemplateReconciler,
     UpstreamInput,
 )
-from kardinal_controller.graphs import graph_controller
+from kardinal_controller.graphs import GraphsOfPersons, graph_controller
 from kardinal_controller.http import Bodies, BundlePosts, HostSecrets, HostWebhooks, HttpServer, Wakes
 from kardinal_controller.metric_checks import FLAG as METRIC_FLAG
 from kardinal_controller.metric_checks import MetricCheckReconciler, MetricDemand, MetricServers
@@ -124,8 +125,9 @@ class ControlPlane:
             self.manager,
             client,
             clock=clock,
-            owners=[GraphsOfBundles(self._caches, client)],
+            owners=[GraphsOfBundles(self._caches, client), GraphsOfPersons()],
             expressions=self._expressions,
+            reserved=(BUNDLE.group, GRAPH.group),
         )
         self._api = self._http_server(options)
         self.manager.add(self._api)

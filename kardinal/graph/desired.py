@@ -23,7 +23,11 @@ __all__ = ["Desired", "Unidentified", "UnservedKind", "desired_object", "identif
 
 
 class UnservedKind(Exception):
-    """A kind that the engine does not watch."""
+    """A kind that is not served; `kind` is its apiVersion and kind."""
+
+    def __init__(self, kind: tuple[str, str]) -> None:
+        super().__init__(f"{kind[0]} {kind[1]} is not installed in this cluster; the node goes on when it is")
+        self.kind = kind
 
 
 class Unidentified(Exception):
@@ -47,10 +51,10 @@ class Desired:
 
 def identify(body: JsonObject, identity: GraphIdentity, kinds: Kinds) -> ObjectKey:
     """Return the identity of `body`; a namespaced object without a namespace gets the namespace of the Graph."""
-    resource = kinds.get((body["apiVersion"], body["kind"]))
+    kind = body["apiVersion"], body["kind"]
+    resource = kinds.get(kind)
     if resource is None:
-        served = ", ".join(sorted({kind for _, kind in kinds}))
-        raise UnservedKind(f"{body['apiVersion']} {body['kind']} is none of the kinds served here: {served}")
+        raise UnservedKind(kind)
     metadata: dict[str, Any] = body["metadata"]
     name = metadata.get("name")
     namespace = metadata.get("namespace", identity.namespace)

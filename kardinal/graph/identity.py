@@ -34,6 +34,7 @@ __all__ = [
     "field_manager",
     "graph_hash",
     "is_owned_by",
+    "named_kinds",
     "node_label",
     "node_of",
     "object_key",
@@ -153,3 +154,21 @@ def claims(specs: Iterable[Mapping[str, Any]], key: ObjectKey) -> bool:
             if isinstance(name, str) and (name == key.name or "${" in name):
                 return True
     return False
+
+
+def named_kinds(specs: Iterable[Mapping[str, Any]], *, keyword: str | None = None) -> set[tuple[str, str]]:
+    """Return the kinds, as apiVersion and kind, that nodes of `specs` name: in all bodies, or in those of one keyword.
+
+    A body that is an expression names none.
+    """
+    found = set()
+    for spec in specs:
+        nodes = spec.get("nodes")
+        for node in nodes if isinstance(nodes, list) else ():
+            bodies = node.items() if isinstance(node, dict) else ()
+            for word, body in bodies:
+                if isinstance(body, dict) and word != "def" and keyword in (None, word):
+                    kind = body.get("apiVersion"), body.get("kind")
+                    if isinstance(kind[0], str) and isinstance(kind[1], str):
+                        found.add((kind[0], kind[1]))
+    return found

@@ -34,14 +34,18 @@ from kardinal.graph.identity import TEMPLATE_HASH, ObjectKey, content_hash, is_o
 from kardinal.graph.prune import next_wave, patience_ends
 from kardinal.graph.selection import Selection, SelectorError, parse_selector
 from kardinal.graph.template import Unrenderable, value_of
-from kardinal.graph.walk_types import SEVERITY, Apply, NodeResult, Seen, Walk, WalkInput
-from kardinal.objects import JsonObject, NodeKind, NodeState
+from kardinal.graph.walk_types import SEVERITY, Apply, NodeResult, Seen, Unobserved, Walk, WalkInput
+from kardinal.objects import SECRET, JsonObject, NodeKind, NodeState
 from kardinal.objects.duration import format_duration
 
 __all__ = ["walk", "walking"]
 
 ITEM_LIMIT = 1000
 """The most items of a forEach."""
+
+_WITHOUT_VALUES = frozenset(["NotReady", "NoMatches", "TimedOut", "ExpressionError", "IncludeWhen"])
+"""The reasons whose messages contain no data of objects."""
+_DISCREET = "not told, because the node has data of a Secret"
 
 _FAILED: frozenset[NodeState] = frozenset(["Blocked", "Error", "Conflict", "SystemError"])
 _WITHOUT_DATA: frozenset[NodeState] = frozenset(["Pending"])
@@ -86,6 +90,7 @@ def walking(graph: CompiledGraph, situation: WalkInput) -> Generator[Callable[[]
         min(walker.moments, default=None),
         frozenset(walker.reads),
         frozenset(walker.selections),
+        frozenset(walker.unserved),
     )
 
 
@@ -116,6 +121,8 @@ class _Walker:
         self.moments: list[datetime] = []
         self.reads: set[ObjectKey] = set()
         self.selections: set[Selection] = set()
+        self.unserved: set[tuple[str, str]] = set()
+        self._secret: set[str] = set()
 
     def seen(self) -> Seen:
         return Seen(frozenset(self.reads), frozenset(self.selections))
@@ -123,9 +130,15 @@ class _Walker:
     def visit(self, node: CompiledNode) -> Generator[None, None, None]:
         """Note the result of a node; yields where the pass may pause: after each item of forEach, and at the end."""
         self._evaluator.begin(node.id)
-        outcome = self._kept_back(node) or self._left_out(node)
+        try:
+            outcome = self._kept_back(node) or self._left_out(node)
+        except Unobserved as error:
+            outcome = _unobserved(node, error)
         if outcome is None:
             outcome = yield from self._resolved(node)
+        if self._is_confidential(node):
+            self._secret.add(node.id)
+            outcome = _discreet(outcome)
         self.outcomes[node.id] = outcome
         literal = literal_key(node, self._identity, self._situation.kinds)
         if literal is not None and outcome.state != "Excluded":
@@ -207,6 +220,7 @@ class _Walker:
                 return _pending(node, "WaitingForData", waiting_for=(error.missing,))
             return NodeResult(node, kind, "Error", "ExpressionError", error.message)
         except UnservedKind as error:
+            self.unserved.add(error.kind)
             return _pending(node, "KindNotInstalled", message=str(error))
         except (Unidentified, SelectorError) as error:
             return NodeResult(node, kind, "Error", "InvalidObject", str(error))
@@ -229,15 +243,22 @@ class _Walker:
 
     def _made(self, node: CompiledNode, body: Any) -> NodeResult:
         """Return the result of a node that reads, computes or applies what its rendered body says."""
-        match node.declaration.kind:
-            case "def":
-                return self._observe(node, "def", body)
-            case "watch":
-                return self._watch(node, body)
-            case "ref":
-                return self._reference(node, identify(body, self._identity, self._situation.kinds))
-            case "template":
-                return self._template(node, body, identify(body, self._identity, self._situation.kinds))
+        try:
+            match node.declaration.kind:
+                case "def":
+                    return self._observe(node, "def", body)
+                case "watch":
+                    return self._watch(node, body)
+                case "ref":
+                    return self._reference(node, identify(body, self._identity, self._situation.kinds))
+                case "template":
+                    return self._template(node, body, identify(body, self._identity, self._situation.kinds))
+        except Unobserved as error:
+            return _unobserved(node, error)
+
+    def _is_confidential(self, node: CompiledNode) -> bool:
+        """Return whether a node reads or makes a Secret, or has data of a node that does."""
+        return node.id in self._secret or any(other in self._secret for other in (*node.hard, *node.soft))
 
     # Nodes with forEach.
 
@@ -303,11 +324,16 @@ class _Walker:
     # What a node reads or applies.
 
     def _reference(self, node: CompiledNode, key: ObjectKey, *, reason: str | None = None) -> NodeResult:
-        self.reads.add(key)
+        self._note_read(node, key)
         live = self._observed.get(key)
         if live is None:
             return replace(_pending(node, "TargetMissing", message=f"{key} does not exist"), kind="ref")
         return self._observe(node, "ref", live, reason=reason)
+
+    def _note_read(self, node: CompiledNode, key: ObjectKey) -> None:
+        self.reads.add(key)
+        if key.resource == SECRET:
+            self._secret.add(node.id)
 
     def _watch(self, node: CompiledNode, body: JsonObject) -> NodeResult:
         metadata = body.get("metadata", {})
@@ -316,6 +342,8 @@ class _Walker:
         requirements = parse_selector(body.get("selector", metadata.get("selector", {})))
         selection = Selection(key.resource, metadata.get("namespace"), requirements)
         self.selections.add(selection)
+        if key.resource == SECRET:
+            self._secret.add(node.id)
         items = self._observed.select(selection)
         outcome = self._observe(node, "watch", items)
         if node.ready_when and not items and outcome.state == "Ready":
@@ -323,10 +351,13 @@ class _Walker:
         return outcome
 
     def _template(self, node: CompiledNode, body: JsonObject, key: ObjectKey) -> NodeResult:
+        self._note_read(node, key)
         live = self._observed.get(key)
-        self.reads.add(key)
         if node.declaration.ambiguous and self._is_reference(node, key, live):
             return self._reference(node, key, reason="AmbiguousTemplate")
+        if key.resource.group in self._situation.reserved and key.resource not in self._situation.free:
+            message = f"a Graph of this owner cannot make a {key.resource.kind}: its program makes it"
+            return NodeResult(node, "template", "Error", "ReservedKind", message)
         other = self.claimed.setdefault(key, node.id)
         if other != node.id:
             return NodeResult(node, "template", "Error", "DuplicateKey", f"{key} is already the object of node {other}")
@@ -344,7 +375,9 @@ class _Walker:
         if failure and failure.hash == desired.hash and (failure.retry_at is None or self._now < failure.retry_at):
             self.moments += [failure.retry_at] if failure.retry_at else []
             return NodeResult(node, "template", failure.state, failure.reason, failure.message, object=live)
-        self.applies.append(Apply(node, desired, force=applied or node.declaration.force, correction=applied))
+        force = applied or node.declaration.force
+        confidential = self._is_confidential(node)
+        self.applies.append(Apply(node, desired, force=force, correction=applied, confidential=confidential))
         if live is None:
             return replace(_pending(node, "WaitingForNode", message=f"{key} is being created"), settling=True)
         return replace(self._observe(node, "template", live), settling=True)
@@ -395,6 +428,22 @@ def _pending(
     node: CompiledNode, reason: str, *, message: str | None = None, waiting_for: tuple[str, ...] = ()
 ) -> NodeResult:
     return NodeResult(node, node.declaration.kind, "Pending", reason, message, waiting_for=waiting_for)
+
+
+def _unobserved(node: CompiledNode, error: Unobserved) -> NodeResult:
+    return NodeResult(node, node.declaration.kind, error.state, error.reason, str(error))
+
+
+def _discreet(outcome: NodeResult) -> NodeResult:
+    """Return the result of a node that has data of a Secret without what may be made of it: names, answers of a server.
+
+    The message about an unmet condition or an expression names its text and its place, and never a value.
+    """
+    message = outcome.message if outcome.reason in _WITHOUT_VALUES or not outcome.message else _DISCREET
+    named = isinstance(outcome.node.declaration.body, dict) and "${" not in str(
+        outcome.node.declaration.body["metadata"]
+    )
+    return replace(outcome, message=message, object=outcome.object if named else None)
 
 
 def _ids(outcomes: list[NodeResult], states: frozenset[NodeState]) -> tuple[str, ...]:

@@ -13,21 +13,43 @@ from kardinal.graph.desired import Desired
 from kardinal.graph.evaluator import Overruns
 from kardinal.graph.identity import GraphIdentity, Kinds, ObjectKey
 from kardinal.graph.selection import Selection
-from kardinal.objects import JsonObject, NodeKind, NodeState
+from kardinal.objects import JsonObject, NodeKind, NodeState, ResourceType
 
-__all__ = ["SEVERITY", "Apply", "NodeResult", "Observed", "Prune", "RefusedApply", "Seen", "Walk", "WalkInput"]
+__all__ = [
+    "SEVERITY",
+    "Apply",
+    "NodeResult",
+    "Observed",
+    "Prune",
+    "RefusedApply",
+    "Seen",
+    "Unobserved",
+    "Walk",
+    "WalkInput",
+]
 
 SEVERITY: tuple[NodeState, ...] = ("SystemError", "Error", "Conflict", "Blocked", "Pending", "NotReady")
 """The states that are not at rest, the worst first."""
 
 
+class Unobserved(Exception):
+    """Objects that cannot be read, or not yet; `state`, `reason` and the message are those of the node."""
+
+    def __init__(self, state: Literal["Pending", "Error", "SystemError"], reason: str, message: str) -> None:
+        super().__init__(message)
+        self.state: NodeState = state
+        self.reason = reason
+
+
 class Observed(Protocol):
     """The current objects. They are shared with other readers and must not be changed."""
 
-    def get(self, key: ObjectKey) -> JsonObject | None: ...
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        """Return the object, None if there is none; raises Unobserved."""
+        ...
 
     def select(self, selection: Selection) -> list[JsonObject]:
-        """Return the selected objects in order of namespace and name."""
+        """Return the selected objects in order of namespace and name; raises Unobserved."""
         ...
 
     def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
@@ -57,7 +79,8 @@ class WalkInput:
     `failures` are the refused applies, by object. `accepted` are hashes of objects as the server stored them, where
     they differ from the applied ones. `references` are ambiguous templates that turned out to be references in an
     earlier pass. `not_ready_since` has the times since which nodes are NotReady, for their timeouts. `overruns` are the
-    expressions that exceeded their budget; the walk adds to them.
+    expressions that exceeded their budget; the walk adds to them. `reserved` are the API groups whose objects no
+    template may make, except those of `free`.
     """
 
     identity: GraphIdentity
@@ -69,6 +92,8 @@ class WalkInput:
     references: frozenset[str]
     not_ready_since: Mapping[str, datetime] = field(default_factory=dict)
     overruns: Overruns = field(default_factory=Overruns)
+    reserved: frozenset[str] = frozenset()
+    free: frozenset[ResourceType] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +122,15 @@ class NodeResult:
 class Apply:
     """One object to apply. With `force` it takes the fields that other managers own.
 
-    `correction`: the object was applied before, and fields of it were changed by hand since.
+    `correction`: the object was applied before, and fields of it were changed by hand since. `confidential`: a Secret
+    is part of the object, so that neither its name nor an answer about it may be repeated.
     """
 
     node: CompiledNode
     desired: Desired
     force: bool
     correction: bool
+    confidential: bool = False
 
     @property
     def object(self) -> JsonObject:
@@ -135,6 +162,7 @@ class Walk:
     """The result of one pass: the results of the nodes, the applies and deletions to make, and when to walk again.
 
     A change of an object in `reads`, or of a selection in `selections`, requires another pass; so does the time `wake`.
+    `unserved` are the kinds, as apiVersion and kind, that nodes have and `WalkInput.kinds` has not.
     """
 
     outcomes: tuple[NodeResult, ...]
@@ -143,3 +171,4 @@ class Walk:
     wake: datetime | None
     reads: frozenset[ObjectKey]
     selections: frozenset[Selection]
+    unserved: frozenset[tuple[str, str]] = frozenset()

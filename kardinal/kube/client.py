@@ -8,6 +8,7 @@ part of a URL are validated here, so that a name from a webhook cannot become an
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -46,6 +47,16 @@ class Client:
     ) -> None:
         self._transport = Transport(connection, user_agent=user_agent, sleep=sleep, bounds=bounds)
         self._room = room
+        self._user: str | None = None
+
+    def as_user(self, user: str) -> Client:
+        """Return a client that shares this one's session and acts with the rights of `user`, such as a ServiceAccount.
+
+        The API server refuses each of its requests unless the credentials may impersonate `user`.
+        """
+        acting = copy.copy(self)
+        acting._user = user
+        return acting
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -105,7 +116,7 @@ class Client:
             resourceVersion=resource_version,
         )
         path = _path(resource, namespace)
-        answer, memory = await self._transport.request("GET", path, query=query)
+        answer, memory = await self._transport.request("GET", path, query=query, user=self._user)
         if not self.bounds.trusted:
             _check_list(answer, path)
         if allowance is not None:
@@ -143,7 +154,7 @@ class Client:
             resourceVersionMatch="NotOlderThan" if initial_events else None,
         )
         path = _path(resource, namespace)
-        async with self._transport.stream(path, query=query) as content:
+        async with self._transport.stream(path, query=query, user=self._user) as content:
             late = asyncio.timeout(timeout_seconds + _OVERTIME)
             try:
                 async with late:
@@ -236,7 +247,7 @@ class Client:
             note_delete(resource, namespace, name, uid or metadata.get("uid"))
 
     async def _request(self, method: str, path: str, **arguments: Any) -> JsonObject:
-        answer: JsonObject = (await self._transport.request(method, path, **arguments)).value
+        answer: JsonObject = (await self._transport.request(method, path, user=self._user, **arguments)).value
         return answer
 
     @staticmethod

@@ -100,28 +100,35 @@ class Transport:
         query: Mapping[str, str] | None = None,
         body: object = None,
         content_type: str = "application/json",
+        user: str | None = None,
     ) -> Decoded:
-        """Send a request, retry it where that is safe, and decode the answer, which is a JSON object."""
+        """Send a request, retry it where that is safe, and decode the answer, which is a JSON object.
+
+        `user`: the user to act as; defaults to the owner of the credentials.
+        """
         data = None if body is None else orjson.dumps(body)
         deadline = asyncio.timeout(REQUEST_DEADLINE)
         self.in_flight += 1
         try:
             async with deadline:
-                return await self._with_retries(method, self._url(path, query), data, content_type, deadline)
+                headers = _acting_as(user) | ({} if data is None else {"Content-Type": content_type})
+                return await self._with_retries(method, self._url(path, query), data, headers, deadline)
         except TimeoutError:
             raise DeadlineExceeded(f"{method} {path}: no answer within {REQUEST_DEADLINE:.0f} s") from None
         finally:
             self.in_flight -= 1
 
     @asynccontextmanager
-    async def stream(self, path: str, *, query: Mapping[str, str]) -> AsyncIterator[aiohttp.StreamReader]:
+    async def stream(
+        self, path: str, *, query: Mapping[str, str], user: str | None = None
+    ) -> AsyncIterator[aiohttp.StreamReader]:
         """Open a long answer. Only a 401 is retried here, because the caller knows from where to resume."""
         url = self._url(path, query)
         access = await self.connection.access()
         try:
-            response = await self._open_stream(url, access)
+            response = await self._open_stream(url, access, user)
         except Unauthorized:
-            response = await self._open_stream(url, await self.connection.renew(access))
+            response = await self._open_stream(url, await self.connection.renew(access), user)
         try:
             yield response.content
         finally:
@@ -129,14 +136,14 @@ class Transport:
             response.close()
 
     async def _with_retries(
-        self, method: str, url: URL, data: bytes | None, content_type: str, deadline: asyncio.Timeout
+        self, method: str, url: URL, data: bytes | None, headers: Mapping[str, str], deadline: asyncio.Timeout
     ) -> Decoded:
         access = await self.connection.access()
         renewed = False
         tries = 0
         while True:
             try:
-                return await self._once(method, url, data, content_type, access)
+                return await self._once(method, url, data, headers, access)
             except Unauthorized:
                 if renewed:
                     raise
@@ -161,17 +168,14 @@ class Transport:
         await self._sleep(seconds)
 
     async def _once(
-        self, method: str, url: URL, data: bytes | None, content_type: str, access: ClusterAccess
+        self, method: str, url: URL, data: bytes | None, headers: Mapping[str, str], access: ClusterAccess
     ) -> Decoded:
-        headers = _authorization(access)
-        if data is not None:
-            headers["Content-Type"] = content_type
         try:
             async with _opened(self._session).request(
                 method,
                 url,
                 data=data,
-                headers=headers,
+                headers={**headers, **_authorization(access)},
                 ssl=access.tls or True,
                 server_hostname=access.tls_server_name,
                 proxy=access.proxy,
@@ -190,12 +194,12 @@ class Transport:
             raise ConnectionFailed(f"{method} {url.path}: the answer has more than {self.bounds.answer.size:,} bytes")
         return await self._decode(method, url, body)
 
-    async def _open_stream(self, url: URL, access: ClusterAccess) -> aiohttp.ClientResponse:
+    async def _open_stream(self, url: URL, access: ClusterAccess, user: str | None) -> aiohttp.ClientResponse:
         try:
             async with asyncio.timeout(WATCH_SILENCE):
                 response = await _opened(self._streams).get(
                     url,
-                    headers=_authorization(access),
+                    headers={**_acting_as(user), **_authorization(access)},
                     ssl=access.tls or True,
                     server_hostname=access.tls_server_name,
                     proxy=access.proxy,
@@ -255,6 +259,14 @@ def _broke(cause: BaseException | None) -> bool:
     """Return whether a connection broke during a request. A refused connection did not."""
     broken = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, aiohttp.ClientOSError, ConnectionResetError)
     return isinstance(cause, broken) and not isinstance(cause, aiohttp.ClientConnectorError)
+
+
+def _acting_as(user: str | None) -> dict[str, str]:
+    """Return the header by which a request is made with the rights of another user.
+
+    Groups are not named: the API server adds those of a ServiceAccount, and to name any takes a right on all groups.
+    """
+    return {} if user is None else {"Impersonate-User": user}
 
 
 def _authorization(access: ClusterAccess) -> dict[str, str]:

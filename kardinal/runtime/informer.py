@@ -156,6 +156,10 @@ class Informer:
     def list(self, namespace: str | None = None) -> list[JsonObject]:
         return self._store.list(namespace)
 
+    def indexed(self, name: str) -> bool:
+        """Return whether there is an index of this name."""
+        return self._store.indexed(name)
+
     def index(self, name: str, function: IndexFunction) -> None:
         """Index objects by the values that `function` returns."""
         self._store.add_index(name, function)

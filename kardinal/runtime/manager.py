@@ -180,7 +180,8 @@ class Manager:
             reconciler,
             queue=queue,
             consistency=Consistency(
-                lambda: list(self._informers.values()), waited=lambda outcome: metrics.stale_waits[outcome].inc()
+                self._informers_to_wait_for,
+                waited=lambda outcome: metrics.stale_waits[outcome].inc(),
             ),
             metrics=metrics,
             clock=self.clock,
@@ -315,6 +316,11 @@ class Manager:
     def _unsynced(self) -> str | None:
         missing = sorted({each.resource.kind for each in self._informers.values() if not each.synced})
         return f"could not read {', '.join(missing)}" if missing else None
+
+    def _informers_to_wait_for(self) -> Sequence[Informer]:
+        """Return the informers that will show the writes of a reconcile; dynamic ones only while they are followed."""
+        followed = [each for each in self.dynamic.informers if each.synced and each.outage is None]
+        return [*self._informers.values(), *followed]
 
     def _only_before_start(self) -> None:
         if self._state != "declared":

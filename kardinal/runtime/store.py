@@ -49,6 +49,10 @@ class Store:
         """Return all objects, or those of one namespace."""
         return list(self._objects.values()) if namespace is None else self.by_index(NAMESPACE_INDEX, namespace)
 
+    def indexed(self, name: str) -> bool:
+        """Return whether there is an index of this name."""
+        return name in self._indexes
+
     def add_index(self, name: str, function: IndexFunction) -> None:
         """Index present and future objects by the values of `function`."""
         if name in self._indexes:

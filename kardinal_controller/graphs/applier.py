@@ -29,7 +29,7 @@ from kardinal.kube import (
     KubeError,
     NotFound,
 )
-from kardinal.objects import JsonObject
+from kardinal.objects import JsonObject, ResourceType
 from kardinal_controller.graphs.interests import ObjectWrite
 from kardinal_controller.graphs.observed import ObservedObjects
 
@@ -58,11 +58,11 @@ class Memory:
 
 
 class Applier:
-    """Writes for one Graph, under its field manager."""
+    """Writes for one Graph, under its field manager; `client` returns the client with the rights to write a kind."""
 
     def __init__(
         self,
-        client: Client,
+        client: Callable[[ResourceType], Client],
         *,
         clock: Clock,
         field_manager: str,
@@ -105,9 +105,10 @@ class Applier:
                     write.answered(live)
         except KubeError as error:
             self._memory.failures[key] = self._failure(apply, error)
-            log.info("an object of a Graph could not be applied", object=str(key), reason=str(error)[:MESSAGE_LIMIT])
+            reason = error.name if apply.confidential else str(error)[:MESSAGE_LIMIT]
+            log.info("an object of a Graph could not be applied", object=_named(apply), reason=reason)
             return
-        log.info("an object of a Graph was applied", object=str(key))
+        log.info("an object of a Graph was applied", object=_named(apply))
         self._memory.failures.pop(key, None)
         if apply.correction:
             self._memory.corrected[key] = self._clock.monotonic()
@@ -117,7 +118,7 @@ class Applier:
     async def _send(self, apply: Apply) -> JsonObject:
         """Apply an object, and its status as a subresource where the kind has one."""
         resource = apply.desired.key.resource
-        send = partial(self._client.apply, resource, field_manager=self._manager, force=apply.force)
+        send = partial(self._client(resource).apply, resource, field_manager=self._manager, force=apply.force)
         if "status" not in apply.object:
             return await send(apply.object)
         # First the object, which may not exist yet.
@@ -160,7 +161,9 @@ class Applier:
         metadata = prune.object["metadata"]
         try:
             async with self._slots:
-                await self._client.delete(key.resource, key.name, key.namespace or None, uid=metadata["uid"])
+                await self._client(key.resource).delete(
+                    key.resource, key.name, key.namespace or None, uid=metadata["uid"]
+                )
         except (NotFound, Conflict):
             # Gone already, or another object of that name: the next walk sees which.
             return None
@@ -168,6 +171,11 @@ class Applier:
             return error
         log.info("an object of a Graph was deleted", object=str(key))
         return None
+
+
+def _named(apply: Apply) -> str:
+    """Return the name of an object for the log; the kind alone where the name may be made of a Secret."""
+    return apply.desired.key.resource.kind if apply.confidential else str(apply.desired.key)
 
 
 def _state(error: KubeError) -> tuple[Literal["Error", "Conflict", "SystemError"], str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kardinal.clock import Clock
 from kardinal.graph.identity import FINALIZER
@@ -13,9 +13,10 @@ from kardinal.runtime import Controller, KeyMemory, Manager, Watch, to_owner
 from kardinal.runtime.finalizers import has_finalizer
 from kardinal.runtime.predicates import Predicate, deleted, metadata_changed
 from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.graphs.accounts import AccountRights
 from kardinal_controller.graphs.compiling import GraphCompiler
 from kardinal_controller.graphs.interests import Interests
-from kardinal_controller.graphs.observed import index_by_graph
+from kardinal_controller.graphs.kinds import GraphKinds
 from kardinal_controller.graphs.ownership import GraphOwner, GraphOwners
 from kardinal_controller.graphs.reconciler import GraphReconciler
 
@@ -32,8 +33,12 @@ def graph_controller(
     clock: Clock,
     owners: Sequence[GraphOwner],
     expressions: ExpressionCompiler,
+    reserved: Collection[str] = (),
 ) -> Controller:
-    """Declare the engine on `manager`: it walks the Graphs of `owners`, and watches the kinds of their nodes."""
+    """Declare the engine on `manager`: it walks the Graphs of `owners`, and watches the kinds of their nodes.
+
+    `reserved`: the API groups of whose kinds a Graph makes only those of its owner; defaults to none.
+    """
     registered = GraphOwners(owners)
     graphs = manager.informer(GRAPH)
     revisions = manager.informer(GRAPH_REVISION)
@@ -41,15 +46,26 @@ def graph_controller(
     revisions.index(OWNER_INDEX, owner_uids)
     memory = KeyMemory(graphs)
     interests = Interests(memory)
-    for informer in objects.values():
-        index_by_graph(informer)
-        interests.follow(informer)
+    rights = AccountRights(client, clock=clock)
+    kinds = GraphKinds(
+        objects,
+        client=client,
+        rights=rights,
+        dynamic=manager.dynamic,
+        interests=interests,
+        clock=clock,
+        memory=memory,
+    )
+    manager.add(kinds)
+    manager.add(rights)
     reconciler = GraphReconciler(
         client,
         compiler=GraphCompiler(expressions, memory),
         graphs=graphs,
         revisions=revisions,
-        objects=objects,
+        kinds=kinds,
+        rights=rights,
+        reserved=frozenset(reserved),
         interests=interests,
         status=manager.status,
         recorder=manager.recorder,

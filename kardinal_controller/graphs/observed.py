@@ -2,52 +2,44 @@
 
 Objects are read from the caches. An object that this reconcile has just applied replaces the cached one until the cache
 has it, so that the next pass sees its own writes without waiting for a watch.
+
+A walk cannot wait. Where it asks for objects that have not been read, or about which it is not known whether the
+account of the Graph may read them, its node is Pending for this pass. `look_up` then finds out, and another pass
+follows. Secrets are in no cache: they are read as the account in each reconcile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
-from kardinal.graph.identity import ObjectKey, claims, is_owned_by, object_key
+from kardinal.graph.identity import GRAPH_LABEL, ObjectKey, claims, graph_hash, is_owned_by, object_key
 from kardinal.graph.selection import Selection
-from kardinal.objects import GRAPH, JsonObject, ResourceType, labels_of
+from kardinal.graph.walk_types import Unobserved
+from kardinal.kube import Client, Forbidden, KubeError, NotFound
+from kardinal.objects import SECRET, JsonObject, Key, ResourceType, labels_of
 from kardinal.runtime import Informer
+from kardinal_controller.graphs.accounts import Permits
+from kardinal_controller.graphs.kinds import OWNED, GraphKinds
 
-__all__ = ["LabelIndexes", "ObservedObjects", "index_by_graph"]
+__all__ = ["ObservedObjects", "candidates"]
 
-_INDEX = "owned-by-graph"
 _LABEL = "label {}"
 
 
-def index_by_graph(informer: Informer) -> None:
-    """Make the objects of `informer` findable by the uid of the Graph that owns them."""
-    informer.index(_INDEX, _owner_uids)
+def candidates(informer: Informer, selection: Selection) -> list[JsonObject]:
+    """Return the objects that may match a selection; the caller compares each.
 
-
-def _owner_uids(obj: JsonObject) -> Iterable[str]:
-    references = obj["metadata"].get("ownerReferences") or ()
-    return {str(reference.get("uid")) for reference in references if reference.get("kind") == GRAPH.kind}
-
-
-class LabelIndexes:
-    """Finds objects by a label; the index of a label key is made when the key is first used."""
-
-    def __init__(self, informers: Mapping[ResourceType, Informer]) -> None:
-        self._informers = informers
-        self._filed: set[tuple[ResourceType, str]] = set()
-
-    def candidates(self, selection: Selection) -> list[JsonObject]:
-        """Return the objects that may match a selection; the caller compares each."""
-        informer = self._informers[selection.resource]
-        namespace = selection.namespace
-        if not selection.labels:
-            return informer.list(namespace)
-        key, value = selection.labels[0]
-        if (selection.resource, key) not in self._filed:
-            self._filed.add((selection.resource, key))
-            informer.index(_LABEL.format(key), partial(_values_of_label, key))
-        return informer.by_index(_LABEL.format(key), f"{namespace or ''}/{value}")
+    The index of a label key is made when the key is first used.
+    """
+    if not selection.labels:
+        return informer.list(selection.namespace)
+    key, value = selection.labels[0]
+    index = _LABEL.format(key)
+    if not informer.indexed(index):
+        informer.index(index, partial(_values_of_label, key))
+    return informer.by_index(index, f"{selection.namespace or ''}/{value}")
 
 
 def _values_of_label(key: str, obj: JsonObject) -> Iterable[str]:
@@ -58,53 +50,182 @@ def _values_of_label(key: str, obj: JsonObject) -> Iterable[str]:
 class ObservedObjects:
     """Implements `Observed`, the objects that a walk reads, for one reconcile of one Graph.
 
-    `specs`: the Graph's spec and those of its revisions; an object that none of them can have made is not the Graph's.
+    `own`: the kinds that are read with the controller's rights, because the owner of the Graph has them. `specs`: the
+    Graph's spec and those of its revisions; an object that none of them can have made is not the Graph's. `client`
+    acts as the account.
     """
 
     def __init__(
         self,
-        informers: Mapping[ResourceType, Informer],
-        labels: LabelIndexes,
+        kinds: GraphKinds,
         *,
-        namespace: str,
+        graph: Key,
         uid: str,
         specs: Sequence[JsonObject],
+        own: Collection[ResourceType],
+        permits: Permits,
+        client: Client | None,
     ) -> None:
-        self._informers = informers
-        self._labels = labels
-        self._namespace = namespace
+        self._kinds = kinds
+        self._graph = graph
         self._uid = uid
         self._specs = specs
+        self._own = own
+        self._permits = permits
+        self._secrets = AccountSecrets(client)
         self._applied: dict[ObjectKey, JsonObject] = {}
+        self._unopened: dict[ResourceType, None] = {}
+        self._tried: set[ResourceType] = set()
+        self.opened_as_owned: set[ResourceType] = set()
+        """The kinds that were read because the Graph may have made objects of them."""
+
+    @property
+    def has_secrets(self) -> bool:
+        """Return whether Secrets were read, of whose changes no event tells."""
+        return self._secrets.asked
 
     def add(self, key: ObjectKey, obj: JsonObject) -> None:
         """Add the object that the API server has returned for an apply."""
         self._applied[key] = obj
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        return self._newer(key, self._informers[key.resource].get(key.namespace, key.name))
+        if key.resource in self._own:
+            return self._newer(key, self._kinds.declared[key.resource].get(key.namespace, key.name))
+        if key.resource == SECRET:
+            self._permits.require_account(SECRET)
+            return self._newer(key, self._secrets.get(key))
+        self._permits.require("get", key.resource, key.namespace, key.name)
+        return self._newer(key, self._informer(key.resource).get(key.namespace, key.name))
 
     def select(self, selection: Selection) -> list[JsonObject]:
-        found = {object_key(selection.resource, obj): obj for obj in self._labels.candidates(selection)}
-        found |= {key: obj for key, obj in self._applied.items() if key.resource == selection.resource}
+        resource = selection.resource
+        if resource in self._own:
+            listed = candidates(self._kinds.declared[resource], selection)
+        elif resource == SECRET:
+            self._permits.require_account(SECRET)
+            listed = self._secrets.select(selection)
+        else:
+            self._permits.require("list", resource, selection.namespace or "")
+            listed = candidates(self._informer(resource), selection)
+        found = {object_key(resource, obj): obj for obj in listed}
+        found |= {key: obj for key, obj in self._applied.items() if key.resource == resource}
         current = ((key, self._newer(key, obj)) for key, obj in sorted(found.items(), key=_place))
         return [obj for _, obj in current if obj is not None and selection.matches(obj)]
 
     def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
         found = dict(self._applied)
-        for resource, informer in self._informers.items():
-            found |= {object_key(resource, obj): obj for obj in informer.by_index(_INDEX, self._uid)}
+        for resource, informer in self._kinds.informers((*self._own, *self.opened_as_owned)).items():
+            found |= {object_key(resource, obj): obj for obj in informer.by_index(OWNED, self._uid)}
+        found |= self._secrets.owned
         current = ((key, self._newer(key, obj)) for key, obj in sorted(found.items(), key=_place))
         return [(key, obj) for key, obj in current if obj is not None and self._belongs(key, obj)]
 
+    async def look_up(self) -> bool:
+        """Find out what a pass could not know; return whether there was anything."""
+        opened = list(self._unopened)
+        self._unopened.clear()
+        for resource in opened:
+            await self._kinds.open(self._graph, resource)
+            self._tried.add(resource)
+        asked = await self._permits.look_up()
+        read = await self._secrets.look_up()
+        return bool(opened) or asked or read
+
+    async def open_owned(self, resources: Iterable[ResourceType]) -> None:
+        """Read the kinds of which the Graph may have made objects, before the first pass.
+
+        Without the account nothing is read, and nothing that was made as it can be deleted.
+        """
+        foreign = [resource for resource in resources if resource not in self._own]
+        if not foreign or not await self._permits.lent():
+            return
+        for resource in foreign:
+            self.opened_as_owned.add(resource)
+            if resource == SECRET:
+                await self._secrets.list_owned(self._graph)
+            else:
+                await self._kinds.open(self._graph, resource)
+
+    def _informer(self, resource: ResourceType) -> Informer:
+        if not self._kinds.is_open(resource) and resource not in self._tried:
+            self._unopened[resource] = None
+            raise Unobserved("Pending", "Reading", f"waits for the first list of {resource.plural}")
+        return self._kinds.require(resource)
+
     def _belongs(self, key: ObjectKey, obj: JsonObject) -> bool:
-        return key.namespace == self._namespace and is_owned_by(obj, self._uid) and claims(self._specs, key)
+        return key.namespace == self._graph.namespace and is_owned_by(obj, self._uid) and claims(self._specs, key)
 
     def _newer(self, key: ObjectKey, cached: JsonObject | None) -> JsonObject | None:
         applied = self._applied.get(key)
         if applied is None or cached is None:
             return applied or cached
         return cached if _revision(cached) > _revision(applied) else applied
+
+
+class AccountSecrets:
+    """The Secrets that one reconcile reads, with the rights of the account alone; without an account it reads none."""
+
+    def __init__(self, client: Client | None) -> None:
+        self._client = client
+        self._wanted: dict[ObjectKey | Selection, None] = {}
+        self._read: dict[ObjectKey | Selection, list[JsonObject] | Unobserved] = {}
+        self.owned: dict[ObjectKey, JsonObject] = {}
+        """Those that carry the mark of the Graph."""
+
+    @property
+    def asked(self) -> bool:
+        return bool(self._read)
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        return next(iter(self._found(key)), None)
+
+    def select(self, selection: Selection) -> list[JsonObject]:
+        return self._found(selection)
+
+    async def look_up(self) -> bool:
+        """Read what was asked for; return whether there was anything."""
+        wanted = list(self._wanted)
+        self._wanted.clear()
+        answers = await asyncio.gather(*map(self._ask, wanted))
+        self._read.update(zip(wanted, answers, strict=True))
+        return bool(wanted)
+
+    async def list_owned(self, graph: Key) -> None:
+        """Read the Secrets that a Graph has made; none if the account may not list them."""
+        mark = f"{GRAPH_LABEL}={graph_hash(*graph)}"
+        try:
+            listed = await self._acting().list(SECRET, graph.namespace, labels=mark)
+        except (Forbidden, NotFound):
+            return
+        self.owned = {object_key(SECRET, obj): obj for obj in listed.items}
+
+    def _found(self, wanted: ObjectKey | Selection) -> list[JsonObject]:
+        found = self._read.get(wanted)
+        if found is None:
+            self._wanted[wanted] = None
+            raise Unobserved("Pending", "Reading", "waits for the API server")
+        if isinstance(found, Unobserved):
+            raise found
+        return found
+
+    def _acting(self) -> Client:
+        if self._client is None:
+            raise TypeError("a Secret is read without an account")
+        return self._client
+
+    async def _ask(self, wanted: ObjectKey | Selection) -> list[JsonObject] | Unobserved:
+        try:
+            if isinstance(wanted, ObjectKey):
+                return [await self._acting().get(SECRET, wanted.name, wanted.namespace)]
+            labels = ",".join(f"{key}={value}" for key, value in wanted.labels)
+            return (await self._acting().list(SECRET, wanted.namespace, labels=labels or None)).items
+        except NotFound:
+            return []
+        except Forbidden:
+            verb = "get" if isinstance(wanted, ObjectKey) else "list"
+            return Unobserved("Error", "AccessDenied", f"the ServiceAccount may not {verb} this Secret")
+        except KubeError as error:
+            return Unobserved("SystemError", "Unreachable", f"a Secret could not be read: {type(error).__name__}")
 
 
 def _place(item: tuple[ObjectKey, JsonObject]) -> tuple[str, str, str]:

@@ -7,7 +7,7 @@ written, once, and only then are objects deleted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -18,20 +18,22 @@ from kardinal.clock import Clock
 from kardinal.graph.compile import CompiledGraph
 from kardinal.graph.errors import GraphError, GraphProblem
 from kardinal.graph.evaluator import Overruns
-from kardinal.graph.identity import FINALIZER, GraphIdentity, Kinds, field_manager
+from kardinal.graph.identity import FINALIZER, GraphIdentity, content_hash, field_manager, named_kinds
 from kardinal.graph.prune import patience_ends, teardown_wave
 from kardinal.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal.graph.status import graph_status, terminating_status
 from kardinal.graph.texts import TooManyExpressions
 from kardinal.graph.walk_types import NodeResult, Walk, WalkInput
 from kardinal.kube import AlreadyExists, Client, NotFound
-from kardinal.objects import GRAPH, GRAPH_REVISION, JsonObject, Key, ResourceType
+from kardinal.objects import GRAPH, GRAPH_REVISION, SECRET, JsonObject, Key, ResourceType
 from kardinal.runtime import EventRecorder, Informer, KeyMemory, Result, StatusWriter
 from kardinal.runtime.finalizers import add_finalizer, has_finalizer, is_being_deleted, remove_finalizer
+from kardinal_controller.graphs.accounts import ANSWER_SECONDS, AccountRights, Permits, account_of
 from kardinal_controller.graphs.applier import Applier, Memory
 from kardinal_controller.graphs.compiling import GraphCompiler
 from kardinal_controller.graphs.interests import Interests
-from kardinal_controller.graphs.observed import LabelIndexes, ObservedObjects
+from kardinal_controller.graphs.kinds import GraphKinds, Kind
+from kardinal_controller.graphs.observed import ObservedObjects
 from kardinal_controller.graphs.ownership import Admission, GraphOwner, GraphOwners
 from kardinal_controller.graphs.slices import walk_in_slices
 
@@ -39,6 +41,12 @@ __all__ = ["GraphReconciler"]
 
 log = structlog.get_logger(__name__)
 
+RESYNC = timedelta(minutes=30)
+"""The interval at which each Graph is walked again, so that its objects are compared with what its nodes want."""
+ASK_AGAIN = timedelta(seconds=ANSWER_SECONDS)
+"""The interval at which to ask again for what no event tells of: rights, Secrets, and kinds that are not installed."""
+PASSES = 3
+"""The most passes for each node: to learn its kind, to learn what it may read, and to apply its object."""
 ROOM_INTERVAL = timedelta(minutes=1)
 """The interval at which to check again whether a namespace has room for the expressions of a Graph."""
 
@@ -75,6 +83,8 @@ class _Run:
     owner: GraphOwner | None
     """None for a Graph without a registered owner: it is not walked, but its deletion is carried out."""
     view: ObservedObjects
+    kinds: dict[Kind, ResourceType]
+    """The kinds that its nodes may have, as far as they are known."""
     applier: Applier
     now: datetime
 
@@ -89,7 +99,9 @@ class GraphReconciler:
         compiler: GraphCompiler,
         graphs: Informer,
         revisions: Informer,
-        objects: Mapping[ResourceType, Informer],
+        kinds: GraphKinds,
+        rights: AccountRights,
+        reserved: frozenset[str],
         interests: Interests,
         status: StatusWriter,
         recorder: EventRecorder,
@@ -102,8 +114,9 @@ class GraphReconciler:
         self._compiler = compiler
         self._graphs = graphs
         self._revisions = revisions
-        self._objects = objects
-        self._labels = LabelIndexes(objects)
+        self._kinds = kinds
+        self._rights = rights
+        self._reserved = reserved
         self._interests = interests
         self._status = status
         self._recorder = recorder
@@ -123,6 +136,8 @@ class GraphReconciler:
         await add_finalizer(self._client, GRAPH, obj, FINALIZER)
         program = await self._program(run) if admission.state == "admitted" else _refused(admission)
         result = await self._converge(run, program.graph) if program.graph else None
+        if result is None:
+            self._kinds.keep(key, kinds=(), resources=())
         outcomes = result.outcomes if result else ()
         log.debug("walked", **_summary(outcomes), admission=admission.state)
         self._tell(run, program, outcomes)
@@ -132,7 +147,7 @@ class GraphReconciler:
             waiting = isinstance(program.error, TooManyExpressions)
             return Result(requeue_after=ROOM_INTERVAL if waiting else None)
         await run.applier.prune(result.prunes)
-        return Result(requeue_after=result.wake - run.now if result.wake else None)
+        return Result(requeue_after=_next_walk(run, result))
 
     def _run(self, key: Key, obj: JsonObject) -> _Run:
         uid = obj["metadata"]["uid"]
@@ -140,9 +155,28 @@ class GraphReconciler:
         if known is None or known.uid != uid:
             known = self._known[key] = _Known(uid)
         specs = [obj.get("spec") or {}, *(revision["spec"] for revision in self._revisions_of(uid))]
-        view = ObservedObjects(self._objects, self._labels, namespace=key.namespace, uid=uid, specs=specs)
         owner = self._owners.of(obj)
-        writer = owner.identity(obj) if owner is not None else self._client
+        own = owner.kinds if owner is not None else self._owners.kinds
+        account = account_of(obj)
+        acting = self._client.as_user(account.user) if account is not None else None
+        view = ObservedObjects(
+            self._kinds,
+            graph=key,
+            uid=uid,
+            specs=specs,
+            own=own,
+            permits=Permits(self._rights, account),
+            client=acting,
+        )
+
+        def writer(resource: ResourceType) -> Client:
+            """Return the client of the owner for its kinds, and otherwise that of the account."""
+            if resource in own:
+                return owner.identity(obj) if owner is not None else self._client
+            if acting is None:
+                raise TypeError(f"a walk without an account has written a {resource.kind}")
+            return acting
+
         applier = Applier(
             writer,
             clock=self._clock,
@@ -150,10 +184,20 @@ class GraphReconciler:
             memory=known.memory,
             writing=partial(self._interests.writing, key),
         )
-        return _Run(key, obj, known, owner, view, applier, self._clock.now())
+        kinds = {(each.api_version, each.kind): each for each in own}
+        return _Run(key, obj, known, owner, view, kinds, applier, self._clock.now())
+
+    async def _find_kinds(self, run: _Run) -> None:
+        """Find the kinds that nodes name, and read those of which the Graph may have made objects."""
+        uid = run.obj["metadata"]["uid"]
+        specs = [run.obj.get("spec") or {}, *(revision["spec"] for revision in self._revisions_of(uid))]
+        run.kinds.update(await self._kinds.served(named_kinds(specs) - run.kinds.keys()))
+        made = [run.kinds[kind] for kind in named_kinds(specs, keyword="template") & run.kinds.keys()]
+        await run.view.open_owned(resource for resource in made if resource.group not in self._reserved)
 
     async def _converge(self, run: _Run, program: CompiledGraph) -> Walk:
         """Walk and apply until a pass wants nothing applied; every pass completes at least one node."""
+        await self._find_kinds(run)
         metadata = run.obj["metadata"]
         memory = run.known.memory
         references = metadata.get("ownerReferences") or ()
@@ -161,22 +205,40 @@ class GraphReconciler:
         situation = WalkInput(
             GraphIdentity(*run.key, uid=metadata["uid"], owners=owners),
             run.view,
-            _kinds(run.owner),
+            run.kinds,
             run.now,
             memory.failures,
             memory.accepted,
             references=frozenset(node["id"] for node in _told_nodes(run.obj) if node["kind"] == "ref"),
             not_ready_since=_not_ready_since(run.obj),
             overruns=run.known.overruns,
+            reserved=self._reserved,
+            free=frozenset(run.owner.kinds) if run.owner is not None else frozenset(),
         )
-        for _ in range(len(program.nodes) + 1):
+        unserved: frozenset[Kind] = frozenset()
+        for _ in range(PASSES * (len(program.nodes) + 1)):
             result = await walk_in_slices(program, situation, note=lambda seen: self._interests.note(run.key, seen))
             self._interests.note(run.key, result)
+            if new := result.unserved - unserved:
+                unserved |= new
+                run.kinds.update(await self._kinds.served(new - run.kinds.keys()))
+                if new & run.kinds.keys():
+                    continue
+            if await run.view.look_up():
+                continue
             if not result.applies:
                 break
             await run.applier.apply(result.applies, run.view)
         memory.keep(result.reads)
+        self._keep_kinds(run, result)
         return result
+
+    def _keep_kinds(self, run: _Run, result: Walk) -> None:
+        """Go on watching the kinds that the Graph has made objects of or has read, and no others for it."""
+        own = {(each.api_version, each.kind) for each in (run.owner.kinds if run.owner is not None else ())}
+        read = {key.resource for key in result.reads} | {selection.resource for selection in result.selections}
+        resources = (read | run.view.opened_as_owned) - {SECRET}
+        self._kinds.keep(run.key, kinds=(run.kinds.keys() | result.unserved) - own, resources=resources)
 
     async def _program(self, run: _Run) -> _Program:
         """Return the compiled Graph and its revision, which is stored first; else the newest revision that compiles."""
@@ -231,6 +293,7 @@ class GraphReconciler:
         """Delete the objects of a Graph wave by wave; when none is left, remove the finalizer of the Graph."""
         if not has_finalizer(run.obj, FINALIZER):
             return Result()
+        await self._find_kinds(run)
         wave = teardown_wave(run.view.owned(), now=run.now)
         if not wave:
             await remove_finalizer(self._client, GRAPH, run.obj, FINALIZER)
@@ -276,9 +339,22 @@ def _summary(outcomes: Sequence[NodeResult]) -> dict[str, object]:
     return {"nodes": len(outcomes), "reason": held + behind, "message": waiting.message}
 
 
-def _kinds(owner: GraphOwner | None) -> Kinds:
-    """Return the kinds that the nodes of a Graph of `owner` may have."""
-    return {(each.api_version, each.kind): each for each in (owner.kinds if owner is not None else ())}
+def _next_walk(run: _Run, result: Walk) -> timedelta:
+    """Return the time after which to walk a Graph again if nothing changes."""
+    waits = [_resync(run.obj["metadata"]["uid"])]
+    if result.wake is not None:
+        waits.append(result.wake - run.now)
+    if run.view.has_secrets or any(outcome.reason in _ASKED_AGAIN for outcome in result.outcomes):
+        waits.append(ASK_AGAIN)
+    return min(waits)
+
+
+def _resync(uid: str) -> timedelta:
+    """Return an interval between 0.8 and 1.2 times the usual one, always the same for a Graph."""
+    return RESYNC * (0.8 + 0.4 * int(content_hash(uid), 16) / 16**12)
+
+
+_ASKED_AGAIN = frozenset(["KindNotInstalled", "AccessDenied", "AccountNotLent", "WatchForbidden"])
 
 
 def _refused(admission: Admission) -> _Program:

@@ -109,7 +109,7 @@ async def test_graphs_of_the_tenant_make_and_read_nothing(world: World, reposito
     before = await world.objects(POLICY_GATE)
     await world.apply(*(graph(node, name=name) for name, node in nodes.items()))
     for name in nodes:
-        assert "only the Graphs of Bundles" in await refused(world, name)
+        assert "spec.serviceAccountName" in await refused(world, name)
     await world.settle()
     for name in nodes:
         assert (await world.get(GRAPH, name))["status"]["nodes"] == []

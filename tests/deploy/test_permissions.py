@@ -52,6 +52,10 @@ SELDOM = {
         Permission("approvals.kardinal.io", "get"): "an external answer that is posted again",
         Permission("approvals.kardinal.io/status", "patch"): "an Approval that is posted",
         Permission("configmaps", "get"): "the holidays of a gate",
+        **{
+            Permission("customresourcedefinitions.apiextensions.k8s.io", verb): "a Graph with a kind of others"
+            for verb in ("list", "watch")
+        },
         Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
         Permission("graphs.experimental.kro.run", "get"): "a Graph that is there before the informer has seen it",

@@ -36,13 +36,14 @@ async def test_graph_of_no_registered_owner_is_refused_with_the_kinds_that_are(w
     assert "only the Graphs of Bundles are walked in this version: create a Bundle, which gets one" in message
 
 
-async def test_node_may_only_have_the_kinds_of_the_owner_of_its_graph(world: World) -> None:
+async def test_kind_that_is_not_of_the_owner_of_its_graph_needs_an_account(world: World) -> None:
     await start_engine_of(world, POLICY_GATE)
     [owner] = await world.apply(bundle("app-1"))
     await world.apply(graph(MAP, owner=owner))
-    assert await states(world) == {"settings": "Pending"}
+    assert await states(world) == {"settings": "Error"}
     [node] = (await world.get(GRAPH, "g"))["status"]["nodes"]
-    assert "ConfigMap is none of the kinds served here: PolicyGate" in node["message"]
+    assert node["reason"] == "AccountMissing"
+    assert "name one of this namespace in spec.serviceAccountName" in node["message"]
 
 
 async def test_objects_are_written_with_the_rights_that_the_owner_gives(world: World) -> None:

@@ -200,8 +200,8 @@ async def test_a_lost_revision_is_stored_again_and_old_ones_are_not_kept_for_eve
 async def test_a_kind_that_is_not_served_waits_and_says_so(world: World) -> None:
     await start_engine(world)
     await world.apply(
-        graph({"id": "d", "ref": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}})
+        graph({"id": "d", "ref": {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "d"}}})
     )
     status, reason, message = await condition(world, "Ready")
     assert (status, reason) == ("Unknown", "Pending")
-    assert "PromotionStep" in message
+    assert "example.com/v1 Widget is not installed" in message

@@ -18,7 +18,7 @@ from kardinal.runtime.informer import Informer
 from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.reflector import WatchScope
 from kardinal_controller.graphs.interests import Interests
-from kardinal_controller.graphs.observed import LabelIndexes
+from kardinal_controller.graphs.observed import candidates
 from tests.support.clock import VirtualClock
 from tests.support.work import calls
 
@@ -107,7 +107,7 @@ def test_a_change_concerns_the_graphs_that_select_the_object() -> None:
     assert concerned(gate("f", type="freeze", pipeline="app-3", x="")) == {Key("team", "g-3")}
 
 
-def gates(number: int) -> tuple[LabelIndexes, Informer]:
+def gates(number: int) -> Informer:
     """Return an informer with a freeze and the gates of so many Pipelines."""
     clock = VirtualClock()
     client = Client(Connection(ClusterAccess("http://127.0.0.1:9")), user_agent="test")
@@ -116,33 +116,33 @@ def gates(number: int) -> tuple[LabelIndexes, Informer]:
     objects = [gate(f"gate-{each}", type="gate", pipeline=f"app-{each}") for each in range(number)]
     objects.append(gate("app-1-freeze", type="freeze", pipeline="app-1"))
     informer.replace({key_of(each): each for each in objects}, "1")
-    return LabelIndexes({POLICY_GATE: informer}), informer
+    return informer
 
 
 def test_selecting_objects_costs_the_same_beside_many_others() -> None:
-    few, many = (gates(number)[0] for number in (FEW, MANY))
+    few, many = (gates(number) for number in (FEW, MANY))
     for index in (few, many):
-        assert [each["metadata"]["name"] for each in index.candidates(freezes("app-1"))] == ["app-1-freeze"]
-    assert calls(lambda: few.candidates(freezes("app-2"))) == calls(lambda: many.candidates(freezes("app-2")))
+        assert [each["metadata"]["name"] for each in candidates(index, freezes("app-1"))] == ["app-1-freeze"]
+    assert calls(lambda: candidates(few, freezes("app-2"))) == calls(lambda: candidates(many, freezes("app-2")))
 
 
 def test_objects_are_found_by_labels_that_come_and_go() -> None:
-    index, informer = gates(FEW)
+    informer = gates(FEW)
     everywhere = Selection(POLICY_GATE, None, parse_selector({"kardinal.io/type": "freeze"}))
     other = gate("other", type="freeze") | {}
     other["metadata"] |= {"namespace": "policies"}
-    assert len(index.candidates(everywhere)) == 1
+    assert len(candidates(informer, everywhere)) == 1
 
     informer.apply("ADDED", other)
-    assert [each["metadata"]["name"] for each in index.candidates(everywhere)] == ["app-1-freeze", "other"]
-    assert [each["metadata"]["name"] for each in index.candidates(freezes("app-1"))] == ["app-1-freeze"]
+    assert [each["metadata"]["name"] for each in candidates(informer, everywhere)] == ["app-1-freeze", "other"]
+    assert [each["metadata"]["name"] for each in candidates(informer, freezes("app-1"))] == ["app-1-freeze"]
 
     relabelled = gate("app-1-freeze", type="gate", pipeline="app-1")
     relabelled["metadata"]["resourceVersion"] = "2"
     informer.apply("MODIFIED", relabelled)
-    assert index.candidates(freezes("app-1")) == []
+    assert candidates(informer, freezes("app-1")) == []
     without = Selection(POLICY_GATE, "team", ())
-    assert len(index.candidates(without)) == FEW + 1
+    assert len(candidates(informer, without)) == FEW + 1
 
 
 def test_checking_the_expressions_of_a_graph_costs_the_same_beside_many_graphs() -> None:

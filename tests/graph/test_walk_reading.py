@@ -88,8 +88,8 @@ def test_the_freeze_node_stands_beside_everything(cluster: Cluster, promotion: E
     assert promotion.states() == before
 
 
-def test_a_kind_that_is_not_served_waits_and_says_which_are(cluster: Cluster) -> None:
+def test_a_kind_that_is_not_installed_waits_and_is_named(cluster: Cluster) -> None:
     node = {"id": "d", "ref": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}}
     outcome = Engine(cluster, node).rest()["d"]
     assert (outcome.state, outcome.reason) == ("Pending", "KindNotInstalled")
-    assert "PromotionStep" in str(outcome.message)
+    assert "apps/v1 Deployment is not installed" in str(outcome.message)

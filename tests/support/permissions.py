@@ -25,6 +25,7 @@ ROLES = {
         "kardinal-controller-secrets",
         "kardinal-controller-holidays",
         "kardinal-tools",
+        "kardinal-graph-kinds",
     ),
     # In a world the control plane is also the cluster of the agent.
     "agent": ("kardinal-agent", "kardinal-agent-secrets", "kardinal-agent-control-plane", "kardinal-tools"),

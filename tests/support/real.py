@@ -43,10 +43,16 @@ _CUSTOM = (
     *("kardinal.io/", "experimental.kro.run/"),
     # Of tools, in tests that serve their kinds.
     *("argoproj.io/", "kustomize.toolkit.fluxcd.io/", "source.toolkit.fluxcd.io/"),
+    # In tests that install a kind of their own.
+    "example.com/",
 )
 """The place of custom resources; they alone are stored as JSON."""
 
+_DEFINITIONS = "apiextensions.k8s.io/"
+"""The place of the definitions of custom resources."""
+
 _BUILT_IN = (
+    _DEFINITIONS,
     *("configmaps/", "namespaces/", "secrets/", "replicasets/", "statefulsets/", "daemonsets/", "jobs/", "cronjobs/"),
     *WORKLOADS,
 )
@@ -231,7 +237,7 @@ def _watched() -> list[ResourceType]:
 
 def _prefix(resource: ResourceType, namespace: str | None = None) -> str:
     # Custom resources are kept by group; of built-in kinds, those that tests watch are not.
-    parts = [resource.group] if f"{resource.group}/" in _CUSTOM else []
+    parts = [resource.group] if f"{resource.group}/" in (*_CUSTOM, _DEFINITIONS) else []
     return "/".join([*parts, resource.plural, *([namespace] if namespace else [])]) + "/"
 
 

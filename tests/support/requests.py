@@ -91,7 +91,7 @@ def _logged(entry: dict[str, Any]) -> LoggedRequest:
     about = entry.get("objectRef") or {}
     resource = ".".join(filter(None, (about.get("resource"), about.get("apiGroup"))))
     return LoggedRequest(
-        user=entry["user"]["username"],
+        user=(entry.get("impersonatedUser") or entry["user"])["username"],
         verb=entry["verb"],
         resource=resource or entry["requestURI"].partition("?")[0],
         subresource=about.get("subresource", ""),

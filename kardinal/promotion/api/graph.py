@@ -35,6 +35,10 @@ class GraphSpec(Model):
 
     nodes: Nodes = ()
     """The nodes. The engine validates their contents."""
+    service_account_name: Annotated[str | None, Field(max_length=253)] = None
+    """A ServiceAccount of the namespace with whose rights objects are read and written that are not kardinal's own.
+    A Role must let the controller impersonate it.
+    """
 
 
 class NodeGate(Model):

@@ -6,7 +6,6 @@ proxy        the headers of an authenticating proxy with a client certificate
 kubeconfig   a link with a one-time code, on loopback
 cookies      the session cookie, and its key in Secret `kardinal-ui`
 reviews      the questions to the API server, and the rights of viewers
-recent       a cache of their answers
 refusal      unsuccessful answers, and the checks of origin, host and body
 """
 

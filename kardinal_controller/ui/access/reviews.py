@@ -20,7 +20,7 @@ from kardinal.promotion.kinds import PIPELINE
 from kardinal.runtime.logging import get_logger
 from kardinal.runtime.rate import RateLimit
 from kardinal.runtime.scrapes import ACCESS_REVIEW, TOKEN_REVIEW
-from kardinal_controller.ui.access.recent import RecentAnswers
+from kardinal_controller.recent_answers import RecentAnswers
 from kardinal_controller.ui.access.refusal import Refusal
 from kardinal_controller.ui.model import Viewer
 
