@@ -35,7 +35,7 @@ from kardinal_controller.caches import Caches
 from kardinal_controller.http.authentication import ATTEMPTS_PER_MINUTE, unauthorized
 from kardinal_controller.http.bodies import Bodies
 from kardinal_controller.http.problem import ProblemError
-from kardinal_controller.ui.access.recent import RecentAnswers
+from kardinal_controller.recent_answers import RecentAnswers
 from kardinal_controller.ui.access.refusal import Refusal
 from kardinal_controller.ui.access.reviews import Person, Reviews
 
