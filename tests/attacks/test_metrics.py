@@ -7,26 +7,17 @@ import base64
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
 
-from kardinal.clock import SystemClock
-from kardinal.extensions import BUILTIN_METRICS
-from kardinal.objects import JsonObject
 from kardinal.objects.secret_purposes import (
-    ANNOTATION_HOSTS,
     CREDENTIALS_GIT,
     CREDENTIALS_METRICS,
-    LABEL_CREDENTIALS,
 )
-from kardinal.promotion.api.metric_check import MetricServer as Server
 from kardinal.promotion.metrics.provider import MetricError, MetricProvider, MetricQuery, MetricRequest, Samples
-from kardinal_controller.metric_checks import MetricServers
-from kardinal_controller.metric_checks.secrets import MetricSecrets
 from kardinal_controller.metric_checks.servers import MetricHost
-from kardinal_controller.program import metric_requests
+from tests.metrics.asking import asking, at, metric_secret
 from tests.metrics.serving import HERE, MetricServer, serving_metrics
 from tests.support.endpoint import answering, serving_endpoint
 from tests.support.names import POLICIES, TEAM
@@ -36,31 +27,6 @@ from tests.support.world import World
 
 TOKEN = secret_value("metrics")
 UP = MetricQuery(text="up", at=datetime(2026, 3, 3, tzinfo=UTC), timeout=timedelta(seconds=2))
-
-
-def asking(world: World, *hosts: MetricHost, providers: Any = BUILTIN_METRICS) -> MetricServers:
-    secrets = MetricSecrets(world.client, clock=SystemClock())
-    return MetricServers(hosts, providers, secrets=secrets, requests=metric_requests)
-
-
-def metric_secret(hosts: str, *, label: str = CREDENTIALS_METRICS, **data: str) -> JsonObject:
-    """Return a Secret `prometheus` with `data`, that says it is for `hosts`."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": "prometheus",
-            "namespace": TEAM,
-            "labels": {LABEL_CREDENTIALS: label},
-            "annotations": {ANNOTATION_HOSTS: hosts},
-        },
-        "data": {name: base64.b64encode(value.encode()).decode() for name, value in data.items()},
-    }
-
-
-def at(address: str, *, secret: bool = False, kind: str = "prometheus") -> Server:
-    reference = {"secretRef": {"name": "prometheus"}} if secret else {}
-    return Server.model_validate({"type": kind, "address": address, **reference})
 
 
 @pytest.mark.parametrize(
