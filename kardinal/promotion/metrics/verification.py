@@ -4,7 +4,7 @@ The control plane queries the checks of `verify` from then on and writes the res
 reads them. So an agent needs no way to any server of metrics, and no credential for one.
 
 A check passes while every query succeeds; the time between the first and the last query of the row is what counts, so
-that nothing passes while nobody asks. It has failed once `failureLimit` queries in a row have. Anything else, such as a
+that nothing passes without queries. It has failed once `failureLimit` queries in a row have. Anything else, such as a
 server that is down, only makes the promotion wait: an outage of monitoring rolls nothing back.
 """
 
