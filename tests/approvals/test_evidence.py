@@ -92,6 +92,7 @@ def test_markdown_of_an_answer_stays_in_its_cell(text: str) -> None:
             environment=DEV,
             bundle=context.bundle,
             gates=[GateResult(name="signoff", scope="org", result="pass", reason=answer.reason)],
+            metrics={},
             changes={},
             diff=None,
             follows=False,
