@@ -7,6 +7,7 @@ kinds          the kinds of the cluster, and the informers of their objects
 accounts       the ServiceAccounts of Graphs, and what they may read
 observed       objects as the caches, the account and the answers to applies show them
 applier        applies and deletes objects
+metrics        the counts of passes, compiles, applies, deletions and nodes
 ownership      which Graphs are walked at all, and with whose rights
 persons        the admission of Graphs that no object controls
 """

@@ -31,6 +31,7 @@ from kardinal.kube import (
 )
 from kardinal.objects import JsonObject, ResourceType
 from kardinal_controller.graphs.interests import ObjectWrite
+from kardinal_controller.graphs.metrics import GraphMetrics
 from kardinal_controller.graphs.observed import ObservedObjects
 
 __all__ = ["Applier", "Memory"]
@@ -68,12 +69,14 @@ class Applier:
         field_manager: str,
         memory: Memory,
         writing: Callable[[ObjectKey], AbstractContextManager[ObjectWrite]],
+        metrics: GraphMetrics,
     ) -> None:
         self._client = client
         self._clock = clock
         self._manager = field_manager
         self._memory = memory
         self._writing = writing
+        self._metrics = metrics
         self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
 
     async def apply(self, applies: Sequence[Apply], view: ObservedObjects) -> None:
@@ -105,10 +108,12 @@ class Applier:
                     write.answered(live)
         except KubeError as error:
             self._memory.failures[key] = self._failure(apply, error)
+            self._metrics.applies.labels("refused" if error.final else "failed").inc()
             reason = error.name if apply.confidential else str(error)[:MESSAGE_LIMIT]
             log.info("an object of a Graph could not be applied", object=_named(apply), reason=reason)
             return
         log.info("an object of a Graph was applied", object=_named(apply))
+        self._metrics.applies.labels("applied").inc()
         self._memory.failures.pop(key, None)
         if apply.correction:
             self._memory.corrected[key] = self._clock.monotonic()
@@ -168,8 +173,10 @@ class Applier:
             # Gone already, or another object of that name: the next walk sees which.
             return None
         except KubeError as error:
+            self._metrics.prunes.labels("failed").inc()
             return error
         log.info("an object of a Graph was deleted", object=str(key))
+        self._metrics.prunes.labels("deleted").inc()
         return None
 
 

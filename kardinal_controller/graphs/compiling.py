@@ -17,6 +17,7 @@ from kardinal.graph.texts import NamespaceTexts, check_size, texts
 from kardinal.objects import JsonObject, Key
 from kardinal.runtime import KeyMemory
 from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.graphs.metrics import GraphMetrics
 
 __all__ = ["GraphCompiler"]
 
@@ -27,8 +28,9 @@ _SMALL: Final = 32 << 10
 class GraphCompiler:
     """Compiles Graphs, and counts the expressions of each Graph of a namespace."""
 
-    def __init__(self, expressions: ExpressionCompiler, memory: KeyMemory) -> None:
+    def __init__(self, expressions: ExpressionCompiler, memory: KeyMemory, metrics: GraphMetrics) -> None:
         self._expressions = expressions
+        self._metrics = metrics
         self._texts: dict[str, NamespaceTexts] = {}
         memory.on_drop(self._remove_texts)
 
@@ -47,9 +49,14 @@ class GraphCompiler:
                 beside.check(key.name, found)
             beside.put(key.name, found)
             programs = await self._expressions.prepare(sorted(found))
-            return compile_graph(spec, programs) if small else await asyncio.to_thread(compile_graph, spec, programs)
+            compiled = (
+                compile_graph(spec, programs) if small else await asyncio.to_thread(compile_graph, spec, programs)
+            )
         except GraphError as error:
+            self._metrics.compiles.labels("refused").inc()
             return error
+        self._metrics.compiles.labels("accepted").inc()
+        return compiled
 
     def _remove_texts(self, key: Key) -> None:
         """Forget the expressions of a Graph that is gone."""

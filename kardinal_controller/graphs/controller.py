@@ -17,6 +17,7 @@ from kardinal_controller.graphs.accounts import AccountRights
 from kardinal_controller.graphs.compiling import GraphCompiler
 from kardinal_controller.graphs.interests import Interests
 from kardinal_controller.graphs.kinds import GraphKinds
+from kardinal_controller.graphs.metrics import GraphMetrics
 from kardinal_controller.graphs.ownership import GraphOwner, GraphOwners
 from kardinal_controller.graphs.reconciler import GraphReconciler
 
@@ -46,6 +47,7 @@ def graph_controller(
     revisions.index(OWNER_INDEX, owner_uids)
     memory = KeyMemory(graphs)
     interests = Interests(memory)
+    metrics = GraphMetrics(manager.metrics, memory)
     rights = AccountRights(client, clock=clock)
     kinds = GraphKinds(
         objects,
@@ -56,17 +58,19 @@ def graph_controller(
         clock=clock,
         memory=memory,
     )
+    metrics.watch_kinds(lambda: len(kinds.watched))
     manager.add(kinds)
     manager.add(rights)
     reconciler = GraphReconciler(
         client,
-        compiler=GraphCompiler(expressions, memory),
+        compiler=GraphCompiler(expressions, memory, metrics),
         graphs=graphs,
         revisions=revisions,
         kinds=kinds,
         rights=rights,
         reserved=frozenset(reserved),
         interests=interests,
+        metrics=metrics,
         status=manager.status,
         recorder=manager.recorder,
         clock=clock,

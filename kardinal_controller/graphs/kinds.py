@@ -185,6 +185,11 @@ class GraphKinds:
         found = {resource: self.informer(resource) for resource in resources}
         return {resource: informer for resource, informer in found.items() if informer is not None}
 
+    @property
+    def watched(self) -> Collection[ResourceType]:
+        """The kinds that are watched only while a Graph needs them."""
+        return self._handles.keys()
+
     def is_open(self, resource: ResourceType) -> bool:
         """Return whether a kind is watched."""
         return resource in self.declared or resource in self._handles

@@ -33,6 +33,7 @@ from kardinal_controller.graphs.applier import Applier, Memory
 from kardinal_controller.graphs.compiling import GraphCompiler
 from kardinal_controller.graphs.interests import Interests
 from kardinal_controller.graphs.kinds import GraphKinds, Kind
+from kardinal_controller.graphs.metrics import GraphMetrics
 from kardinal_controller.graphs.observed import ObservedObjects
 from kardinal_controller.graphs.ownership import Admission, GraphOwner, GraphOwners
 from kardinal_controller.graphs.slices import walk_in_slices
@@ -103,6 +104,7 @@ class GraphReconciler:
         rights: AccountRights,
         reserved: frozenset[str],
         interests: Interests,
+        metrics: GraphMetrics,
         status: StatusWriter,
         recorder: EventRecorder,
         clock: Clock,
@@ -118,6 +120,7 @@ class GraphReconciler:
         self._rights = rights
         self._reserved = reserved
         self._interests = interests
+        self._metrics = metrics
         self._status = status
         self._recorder = recorder
         self._clock = clock
@@ -140,6 +143,7 @@ class GraphReconciler:
             self._kinds.keep(key, kinds=(), resources=())
         outcomes = result.outcomes if result else ()
         log.debug("walked", **_summary(outcomes), admission=admission.state)
+        self._metrics.walked(key, (outcome.state for outcome in outcomes))
         self._tell(run, program, outcomes)
         status = graph_status(run.obj, outcomes, error=program.error, revision=program.revision, now=run.now)
         await self._status.write(GRAPH, obj, status)
@@ -183,6 +187,7 @@ class GraphReconciler:
             field_manager=field_manager(*key),
             memory=known.memory,
             writing=partial(self._interests.writing, key),
+            metrics=self._metrics,
         )
         kinds = {(each.api_version, each.kind): each for each in own}
         return _Run(key, obj, known, owner, view, kinds, applier, self._clock.now())
@@ -219,6 +224,7 @@ class GraphReconciler:
         for _ in range(PASSES * (len(program.nodes) + 1)):
             result = await walk_in_slices(program, situation, note=lambda seen: self._interests.note(run.key, seen))
             self._interests.note(run.key, result)
+            self._metrics.passes.inc()
             if new := result.unserved - unserved:
                 unserved |= new
                 run.kinds.update(await self._kinds.served(new - run.kinds.keys()))

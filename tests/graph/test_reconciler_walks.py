@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
+
 from kardinal.objects import CONFIG_MAP, GRAPH
 from tests.graph.cluster import config
-from tests.graph.program import Walks, existing, graph, start_engine, states, text
+from tests.graph.program import Walks, Writes, existing, graph, start_engine, states, text
 from tests.support.names import TEAM
 from tests.support.world import World
 
@@ -42,3 +46,33 @@ async def test_graph_that_loses_its_finalizer_gets_it_back(world: World) -> None
     await world.client.patch(GRAPH, "g", TEAM, {"metadata": {"finalizers": None}})
     assert await walks.take() == 1
     assert (await world.get(GRAPH, "g"))["metadata"]["finalizers"]
+
+
+@pytest.mark.virtual_time("a Graph is walked again after half an hour")
+async def test_graph_is_compared_each_half_hour_and_only_a_difference_is_written(world: World) -> None:
+    walks = Walks(world, await start_engine(world))
+    writes = Writes(world)
+    await world.apply(graph(config("a", {"x": "1"})))
+    assert await walks.take() == 1
+    await writes.take()
+    await world.live(timedelta(minutes=40))
+    assert await walks.take() == 1
+    assert await writes.take() == []
+
+
+async def test_metrics_count_what_is_done_to_objects_and_the_states_of_nodes(world: World) -> None:
+    engine = await start_engine(world)
+    wrong = {"id": "w", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "absent"}}}
+    await world.apply(graph(config("a"), config("b"), wrong), graph({"id": "c"}, name="refused"))
+    await world.settle()
+
+    def value(name: str, **labels: str) -> float | None:
+        return engine.manager.metrics.get_sample_value(f"kardinal_graph_{name}", labels)
+
+    assert value("applies_total", result="applied") == 2
+    assert [value("compiles_total", result=result) for result in ("accepted", "refused")] == [1, 1]
+    assert (value("nodes", state="Ready"), value("nodes", state="Pending")) == (2, 1)
+    await world.delete(GRAPH, "g")
+    await world.settle()
+    assert value("prunes_total", result="deleted") == 2
+    assert (value("nodes", state="Ready"), value("nodes", state="Pending")) == (0, 0)
