@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -39,28 +40,58 @@ class _Moment(click.ParamType[datetime]):
     help="A map in JSON or YAML, whose keys are the variables of the expression; - is standard input. "
     "Defaults to no variables.",
 )
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print an error.",
+)
 @click.option("--now", type=_Moment(), help="The time that now() is. Defaults to the time of this machine.")
-def evaluate(*, expression: str, context_file: str | None, now: datetime | None) -> None:
+def evaluate(*, expression: str, context_file: str | None, output: str, now: datetime | None) -> None:
     """Evaluate a CEL expression on the data of a file.
 
     The value is printed as JSON; an optional without a value is null. Where there is no value, the error says its
-    class, what is wrong and where, and never what the data holds: docs/cel.md has the classes and all functions.
+    class, what is wrong and where, and never what the data holds: docs/cel.md has the classes and all functions. With
+    -o json an error is printed on standard output: {"class": "missing", "message": …, "line": 1, "column": 8}, where
+    the class is missing, failed, syntax or cost.
     """
     try:
-        program = cel.compile(expression)
+        outcome = cel.compile(expression).evaluate(_variables(context_file), now=now or datetime.now(UTC))
     except cel.CompileError as error:
-        raise _error("syntax", error.message, error.location, expression) from None
-    try:
-        outcome = program.evaluate(_variables(context_file), now=now or datetime.now(UTC))
+        found = _EvaluationError("syntax", "syntax", error.message, error.location)
     except cel.CpuTimeExceeded as error:
-        raise CommandError(str(error)) from None
-    match outcome:
-        case cel.Value(json=value):
-            print_value(None if value is cel.OMIT else value, "json")
-        case cel.Missing(path=path, location=location):
-            raise _error("missing", f"`{path}` is not there", location, expression)
-        case cel.Failed(kind=kind, reason=reason, location=location):
-            raise _error(kind, reason, location, expression)
+        found = _EvaluationError("limit", "cost", str(error), None)
+    else:
+        match outcome:
+            case cel.Value(json=value):
+                print_value(None if value is cel.OMIT else value, "json")
+                return
+            case cel.Missing(path=path, location=location):
+                found = _EvaluationError("missing", "missing", f"`{path}` is not there", location)
+            case cel.Failed(kind=kind, reason=reason, location=location):
+                found = _EvaluationError(kind, "cost" if kind == "limit" else "failed", reason, location)
+    if output == "json":
+        print_value(found.document, "json")
+        raise click.exceptions.Exit(1)
+    raise _error(found.kind, found.reason, found.location, expression)
+
+
+@dataclass(frozen=True, slots=True)
+class _EvaluationError:
+    """Why an expression has no value: `kind` for people, `of_class` for programs."""
+
+    kind: str
+    of_class: str
+    reason: str
+    location: cel.Location | None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return the error for programs; line and column are null where the place is not known."""
+        line, column = (None, None) if self.location is None else (self.location.line, self.location.column)
+        return {"class": self.of_class, "message": self.reason, "line": line, "column": column}
 
 
 def _error(kind: str, reason: str, location: cel.Location | None, expression: str) -> CommandError:

@@ -76,7 +76,7 @@ _OWN = {
         LazyCommand("export", "kardinal.cli.export:export", "Draw a Graph for Mermaid, Graphviz or a program."),
         LazyCommand("cel", "kardinal.cli.cel:evaluate", "Evaluate a CEL expression on the data of a file."),
         LazyCommand("plan", "kardinal.cli.plan:plan", "Show what a promotion would change, and change nothing."),
-        LazyCommand("policy", "kardinal.cli.policy:policy", "Show what gates hold."),
+        LazyCommand("policy", "kardinal.cli.policy:policy", "Show what gates hold, and what they would say."),
         LazyCommand("pause", "kardinal.cli.pause:pause", "Hold every promotion of a Pipeline at its next safe point."),
         LazyCommand(
             "resume",

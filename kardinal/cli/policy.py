@@ -1,4 +1,4 @@
-"""`kardinal policy`: list the paths that gates bind, and the paths that no gate binds."""
+"""`kardinal policy`: what gates hold, with the paths that they bind and the paths that no gate binds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from kardinal.cli.output import print_table, print_value, say
-from kardinal.cli.session import Session, cluster_command, output_option
+from kardinal.cli.policy_files import list_gates, test_file
+from kardinal.cli.policy_simulation import replay, simulate
+from kardinal.cli.session import Session, cluster_command, output_option, policy_namespaces_option
 from kardinal.objects.text import escaped
 from kardinal.promotion.policy.coverage import CoveredPath, Writer
 from kardinal.promotion.views.coverage import read_coverage
@@ -21,16 +23,15 @@ _NO_PIPELINES = "no Pipeline writes to anything here; create one: kardinal init 
 
 @click.group()
 def policy() -> None:
-    """Show what gates hold."""
+    """Show what gates hold, and what they would say."""
+
+
+for command in (list_gates, test_file, simulate, replay):
+    policy.add_command(command)
 
 
 @policy.command("coverage")
-@click.option(
-    "--policy-namespaces",
-    default="platform-policies",
-    show_default=True,
-    help="Where org gates live, with commas between; what the controller was started with.",
-)
+@policy_namespaces_option
 @output_option
 @cluster_command
 async def show_coverage(session: Session, *, policy_namespaces: str, output: str) -> None:

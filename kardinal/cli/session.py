@@ -32,6 +32,7 @@ __all__ = [
     "connect",
     "explained",
     "output_option",
+    "policy_namespaces_option",
     "table_option",
 ]
 
@@ -176,6 +177,15 @@ def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
         default="table",
         show_default=True,
         help="How to print the result.",
+    )(function)
+
+
+def policy_namespaces_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--policy-namespaces",
+        default="platform-policies",
+        show_default=True,
+        help="Where org gates live, with commas between; what the controller was started with.",
     )(function)
 
 

@@ -73,6 +73,7 @@ class StepGates:
                 result="fail" if self._closed(required) else "pass",
                 reason=gate.status.reason or gate.spec.message or None,
                 evaluated_at=gate.status.last_evaluated_at,
+                inputs=gate.status.inputs,
             )
             for required, gate in self._instances()
         ]

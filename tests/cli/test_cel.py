@@ -106,3 +106,30 @@ async def test_the_error_of_the_page_is_what_the_command_prints(cli: InProcess, 
     file.write_text(found[1])
     done = await cli.attempt("cel", found[2], "--context", str(file))
     assert done.err == found[3]
+
+
+@pytest.mark.parametrize(
+    ("expression", "of_class", "place"),
+    [
+        ("dev.state ==", "syntax", (1, 13)),
+        ("dev.state &&\n\tnope(1)", "syntax", (2, 2)),
+        ("1 + dev.nope", "missing", (1, 5)),
+        ("dev.password + 1", "failed", (1, 14)),
+        ("1 / 0", "failed", (1, 3)),
+    ],
+)
+def test_error_for_a_program_is_printed_on_standard_output(
+    cli: InProcess, context: Path, expression: str, of_class: str, place: tuple[int, int]
+) -> None:
+    done = cli.run("cel", expression, "--context", str(context), "-o", "json")
+    found = json.loads(done.out)
+    assert (done.code, done.err, found["class"], (found["line"], found["column"])) == (1, "", of_class, place)
+    assert set(found) == {"class", "message", "line", "column"}
+    assert SECRET not in done.out
+
+
+def test_expression_that_is_too_expensive_has_the_class_cost(cli: InProcess, tmp_path: Path) -> None:
+    file = tmp_path / "data.json"
+    file.write_text(json.dumps({"xs": list(range(400))}))
+    done = cli.run("cel", "xs.all(a, xs.all(b, xs.all(c, a + b + c >= 0)))", "--context", str(file), "-o", "json")
+    assert (done.code, json.loads(done.out)["class"]) == (1, "cost")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -22,6 +22,7 @@ __all__ = [
     "MAX_METRICS",
     "Evidence",
     "GateResult",
+    "Inputs",
     "PhaseDurations",
     "bounded",
 ]
@@ -37,6 +38,10 @@ MAX_APPROVERS = 16
 MAX_METRICS = 32
 
 _REASON_LENGTHS = (512, 256, 128, 64, 0)
+
+
+Inputs = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
+"""Recorded values by variable: see `kardinal.promotion.policy.recording`."""
 
 
 class GateResult(Model):
@@ -56,6 +61,8 @@ class GateResult(Model):
     """The values that the gate has read."""
     evaluated_at: Time | None = None
     """The time at which the gate was evaluated."""
+    inputs: Inputs | None = None
+    """The values that the gate has read, as data for `kardinal policy replay`; absent where there is no space."""
 
 
 class PhaseDurations(Model):
@@ -93,8 +100,8 @@ class Evidence(Model):
 def bounded(evidence: Evidence, limit: int = EVIDENCE_BYTES) -> Evidence:
     """Return the evidence cut to at most `limit` bytes of JSON.
 
-    Reasons are cut first. Then images are left out, because the Bundle has them, too. Then gates are left out and
-    counted, passed ones first, and then approvers.
+    The inputs of gates are left out first, then reasons are cut, and images are left out, because the Bundle has them,
+    too. Then gates are left out and counted, passed ones first, and then approvers.
     """
     shorter = evidence
     for shorter in _shorter(evidence):
@@ -106,6 +113,10 @@ def bounded(evidence: Evidence, limit: int = EVIDENCE_BYTES) -> Evidence:
 def _shorter(evidence: Evidence) -> Iterator[Evidence]:
     """Yield the evidence again and again, each time with less content."""
     yield evidence
+    for kept in range(len(evidence.policy_gates) - 1, -1, -1):
+        gates = (*evidence.policy_gates[:kept], *map(_without_inputs, evidence.policy_gates[kept:]))
+        yield evidence.model_copy(update={"policy_gates": gates})
+    evidence = evidence.model_copy(update={"policy_gates": tuple(map(_without_inputs, evidence.policy_gates))})
     gates = evidence.policy_gates
     for length in _REASON_LENGTHS:
         gates = tuple(_with_reason(gate, length) for gate in evidence.policy_gates)
@@ -119,6 +130,10 @@ def _shorter(evidence: Evidence) -> Iterator[Evidence]:
     without = {"policy_gates": (), "omitted_gates": len(gates) or None}
     for kept in range(len(evidence.approved_by) - 1, -1, -1):
         yield evidence.model_copy(update={**without, "approved_by": evidence.approved_by[:kept]})
+
+
+def _without_inputs(gate: GateResult) -> GateResult:
+    return gate if gate.inputs is None else gate.model_copy(update={"inputs": None})
 
 
 def _with_reason(gate: GateResult, length: int) -> GateResult:

@@ -25,6 +25,7 @@ from kardinal.promotion.api.base import (
     Time,
     split_list,
 )
+from kardinal.promotion.api.evidence import Inputs
 from kardinal.promotion.api.globs import BranchGlob, Globs, NameGlob, PathGlob, RepositoryGlob
 from kardinal.promotion.api.pipeline import Approval
 from kardinal.promotion.kinds import POLICY_GATE
@@ -153,6 +154,8 @@ class PolicyGateStatus(Status):
     """The values that the gate has read."""
     values: Annotated[tuple[SeenValue, ...] | None, Field(max_length=SEEN_VALUES)] = None
     """The same values one by one; absent if the expression could not be evaluated."""
+    inputs: Inputs | None = None
+    """The values that the answer has read, as data for `kardinal policy replay`; absent if they are too large."""
     history: Annotated[tuple[PastAnswer, ...] | None, Field(max_length=KEPT_ANSWERS)] = None
     """Of an instance: its last answers, oldest first. It grows when the gate opens or closes."""
     template_uid: Annotated[str | None, Field(alias="templateUID", max_length=63)] = None

@@ -24,6 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import Any
 
 from kardinal import cel
 from kardinal.objects.text import cut
@@ -31,8 +32,9 @@ from kardinal.promotion.api import PolicyGate
 from kardinal.promotion.api.policy_gate import SEEN_VALUES, PolicyGateStatus, SeenValue
 from kardinal.promotion.metrics.readings import METRICS
 from kardinal.promotion.policy.context import GateContext
-from kardinal.promotion.policy.evaluate import VALUE_LIMIT, Answer, evaluate
+from kardinal.promotion.policy.evaluate import VALUE_LIMIT, Answer, evaluate, fault
 from kardinal.promotion.policy.freshness import freshness_window, is_perishable, reads_clock, recheck_interval
+from kardinal.promotion.policy.recording import record
 from kardinal.promotion.policy.transition import next_transition
 
 __all__ = ["GateDecision", "decide"]
@@ -81,6 +83,7 @@ def decide(
             next_transition_at=until,
             reason=answer.reason,
             values=_kept(answer.values),
+            inputs=_recorded(expression, context, answer, now=now),
         )
     elif renewed:
         interval -= now - (gate.status.last_evaluated_at or now)
@@ -112,6 +115,13 @@ def _counts_until(gate: PolicyGate, answer: Answer, turn: datetime | None, *, no
     if turn is None and reads_clock(program):
         return now + recheck_interval(gate.spec)
     return turn
+
+
+def _recorded(expression: str, context: GateContext, answer: Answer, *, now: datetime) -> dict[str, Any] | None:
+    """Return what an answer has read; None if that is too large, or if the expression could not be evaluated."""
+    if answer.overran or fault(expression):
+        return None
+    return record(cel.compile(expression), context.scope(now))
 
 
 def _kept(values: Iterable[tuple[str, str]]) -> tuple[SeenValue, ...] | None:
