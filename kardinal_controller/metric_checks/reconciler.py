@@ -11,7 +11,8 @@ at once. The status has those that a person or an agent needs, and is written wi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -111,13 +112,12 @@ class MetricCheckReconciler:
         verified = self._verified(key)
         subjects = self._demand.subjects(key) | verified.keys()
         texts = _texts(check.spec.query, subjects)
-        await self._ask(check, memory, {each for each in texts.values() if isinstance(each, str)})
+        again = await self._ask(check, memory, {each for each in texts.values() if isinstance(each, str)})
         self._apply(check, memory, texts, verified)
-        interval = _interval(check.spec)
-        counts = 2 * interval + _timeout(check.spec)
+        counts = 2 * _interval(check.spec) + _timeout(check.spec)
         self._demand.publish(key, {each: MetricReading(one, one.at + counts) for each, one in memory.outcomes.items()})
         await self._write(current, check, memory.outcomes, None, verified)
-        return Result(requeue_after=self._next(memory, interval) if subjects else None)
+        return Result(requeue_after=again)
 
     def _verified(self, key: Key) -> dict[MetricSubject, Wanted]:
         """Return the promotions that wait for the results of a check."""
@@ -156,12 +156,22 @@ class MetricCheckReconciler:
             return CheckRefused("SecretNotUsable", str(error), transient=True)
         return None
 
-    async def _ask(self, check: MetricCheck, memory: _Memory, texts: Iterable[str]) -> None:
-        """Ask the queries that are due, the ones first that have waited for longest."""
+    async def _ask(self, check: MetricCheck, memory: _Memory, texts: Set[str]) -> timedelta | None:
+        """Ask the queries that are due, the ones first that have waited for longest; return when the next one is due.
+
+        The answer to a query that nothing waits for any more is kept for an interval.
+        """
         now = self._clock.monotonic()
         interval = _interval(check.spec).total_seconds()
-        memory.samples = {text: each for text, each in memory.samples.items() if each.asked + interval > now}
-        due = sorted(set(texts) - set(memory.samples))[:QUERIES]
+        memory.samples = {
+            text: each for text, each in memory.samples.items() if text in texts or each.asked + interval > now
+        }
+
+        def due_at(text: str) -> float:
+            sample = memory.samples.get(text)
+            return sample.asked + interval if sample is not None else -math.inf
+
+        due = sorted((text for text in texts if due_at(text) <= now), key=lambda text: (due_at(text), text))[:QUERIES]
         turns = asyncio.Semaphore(AT_ONCE)
 
         async def ask(text: str) -> None:
@@ -169,6 +179,8 @@ class MetricCheckReconciler:
                 memory.samples[text] = _Sample(self._clock.monotonic(), await self._outcome(check, text))
 
         await asyncio.gather(*map(ask, due))
+        left = min(map(due_at, texts), default=None)
+        return timedelta(seconds=max(left - self._clock.monotonic(), 0.0)) if left is not None else None
 
     async def _outcome(self, check: MetricCheck, text: str) -> MetricOutcome:
         spec = check.spec
@@ -183,7 +195,7 @@ class MetricCheckReconciler:
         try:
             samples = await self._servers.query(spec.provider, check.metadata.namespace, query)
         except MetricError as error:
-            log.info("a metric could not be queried", reason=str(error))
+            log.debug("a metric could not be queried", reason=str(error))
             return failed_query(str(error), now=at)
         return measured(spec, samples, now=at)
 
@@ -215,12 +227,6 @@ class MetricCheckReconciler:
                 memory.outcomes[subject] = known
             else:
                 memory.outcomes[subject] = after(known, found, limit=check.spec.failure_limit)
-
-    def _next(self, memory: _Memory, interval: timedelta) -> timedelta:
-        """Return the time until the next query."""
-        asked = [sample.asked for sample in memory.samples.values()]
-        left = min(asked, default=0.0) + interval.total_seconds() - self._clock.monotonic()
-        return timedelta(seconds=max(left, 0.0))
 
     async def _write(
         self,

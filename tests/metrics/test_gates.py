@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, POLICY_GATE
+from kardinal_controller.metric_checks import reconciler
 from kardinal_controller.program import ControlPlane
 from tests.bundles.reading import REPOSITORY, condition, reason
 from tests.bundles.scripted_agent import ScriptedAgent
 from tests.metrics.serving import HERE, MetricServer, check, serving_metrics
-from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
-from tests.support.objects import bundle, gate, pipeline
+from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US
+from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
 
@@ -169,6 +171,45 @@ async def test_gate_without_a_value_is_closed_and_says_why(
     await begin(world, agent, check(server), gate("canary", HEALTHY))
     shut = await world.wait_for(POLICY_GATE, CANARY, is_closed)
     assert f"metrics.success-rate.value is not set: {says}" in shut["status"]["reason"]
+
+
+async def test_queries_beyond_those_of_one_run_are_asked_in_the_next(
+    world: World, controller: ControlPlane, server: MetricServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciler, "QUERIES", 1)
+    by_environment = check(server, query='rate{env="{{ .Environment }}"}')
+    environments = [environment(name, dependsOn=[]) for name in (DEV, EU, US)]
+    await world.apply(by_environment, gate("canary", HEALTHY, applies_to=None))
+    await world.apply(pipeline(REPOSITORY, environments=environments))
+    await world.settle()
+    await world.apply(bundle("app-1"))
+    for name in (DEV, EU, US):
+        await world.wait_for(POLICY_GATE, f"app-1-{name}-canary", is_open, within=timedelta(seconds=5))
+    assert sorted(server.queries) == sorted(f'rate{{env="{name}"}}' for name in (DEV, EU, US))
+
+
+async def test_team_gate_reads_no_check_of_the_policy_namespace(
+    world: World, controller: ControlPlane, agent: ScriptedAgent, server: MetricServer
+) -> None:
+    await begin(world, agent, check(server, namespace=POLICIES), gate("canary", HEALTHY))
+    shut = await world.wait_for(POLICY_GATE, CANARY, is_closed)
+    assert f"there is no MetricCheck {TEAM}/" in shut["status"]["reason"]
+    assert server.queries == []
+
+
+async def test_forged_result_opens_no_gate(
+    world: World, controller: ControlPlane, agent: ScriptedAgent, server: MetricServer
+) -> None:
+    server.answer = (0.5,)
+    await begin(world, agent, check(server), gate("canary", HEALTHY))
+    await world.wait_for(POLICY_GATE, CANARY, is_closed)
+    stored = await world.wait_for(METRIC_CHECK, "success-rate", lambda obj: "results" in obj.get("status", {}))
+    forged = [{**each, "status": "Success", "value": 1.0} for each in stored["status"]["results"]]
+    await world.client.patch(
+        METRIC_CHECK, "success-rate", TEAM, {"status": {"results": forged}}, kind=PatchType.MERGE, subresource="status"
+    )
+    await world.live(timedelta(minutes=3))
+    assert is_closed(await world.get(POLICY_GATE, CANARY))
 
 
 async def test_gate_whose_check_does_not_exist_opens_once_it_does(
