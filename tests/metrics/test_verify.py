@@ -10,12 +10,13 @@ import pytest
 
 from kardinal.objects import JsonObject
 from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
+from tests.agent.promotion_steps import deploy
 from tests.bundles.reading import phase, reason
 from tests.metrics.serving import HERE, MetricServer, check, serving_metrics
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_agent, start_controller, start_simulator
-from tests.support.repository import GitRepository
+from tests.support.repository import APPLICATION, GitRepository
 from tests.support.world import World
 
 STEP = f"app-1-{DEV}"
@@ -113,6 +114,53 @@ async def test_outage_of_the_server_fails_nothing(
     assert waiting["status"]["message"] == "waits for metric success-rate: no data: no series"
     server.answer = (1.0,)
     await world.wait_for(PROMOTION_STEP, STEP, state("Verified"), within=timedelta(minutes=3))
+
+
+@pytest.mark.virtual_time("waits for twenty minutes")
+async def test_time_and_deadline_count_anew_after_health_broke(
+    world: World, repository: GitRepository, server: MetricServer
+) -> None:
+    server.answer = (1.0,)
+    await deploy(world)
+    await start_controller(world, allow_metric_hosts=(HERE,))
+    long = {"metrics": ["success-rate"], "for": "15m"}
+    verified = environment(DEV, verify=long, health={"resource": {"name": APPLICATION}, "timeout": "10m"})
+    await world.apply(check(server), pipeline(repository, environments=[verified]))
+    await world.settle()
+    await world.apply(bundle("app-1"))
+    first = moment(await world.wait_for(PROMOTION_STEP, STEP, is_verifying), "verifyingSince")
+    # Past the time that the environment had to become healthy.
+    await world.live(timedelta(minutes=11))
+    asked = len(server.queries)
+    await deploy(world, available=False)
+    broken = await world.wait_for(PROMOTION_STEP, STEP, lambda obj: not is_verifying(obj))
+    assert broken["status"]["state"] == "HealthChecking"
+    await world.live(timedelta(minutes=5))
+    assert len(server.queries) == asked
+    await deploy(world)
+    again = moment(await world.wait_for(PROMOTION_STEP, STEP, is_verifying), "verifyingSince")
+    assert again - first >= timedelta(minutes=16)
+    done = await world.wait_for(PROMOTION_STEP, STEP, state("Verified"))
+    assert moment(done, "verifiedAt") - again >= timedelta(minutes=15)
+
+
+@pytest.mark.virtual_time("waits for ten minutes")
+async def test_environment_that_stays_broken_fails_after_its_timeout(
+    world: World, repository: GitRepository, server: MetricServer
+) -> None:
+    await deploy(world)
+    await start_controller(world, allow_metric_hosts=(HERE,))
+    long = {"metrics": ["success-rate"], "for": "15m"}
+    verified = environment(DEV, verify=long, health={"resource": {"name": APPLICATION}, "timeout": "10m"})
+    await world.apply(check(server), pipeline(repository, environments=[verified]))
+    await world.settle()
+    await world.apply(bundle("app-1"))
+    await world.wait_for(PROMOTION_STEP, STEP, is_verifying)
+    await deploy(world, available=False)
+    broken = world.clock.now()
+    failed = await world.wait_for(PROMOTION_STEP, STEP, state("Failed"))
+    assert reason(failed) == "HealthTimeout"
+    assert timedelta(minutes=10) <= world.clock.now() - broken <= timedelta(minutes=11)
 
 
 async def test_value_that_a_gate_has_read_is_in_the_evidence(
