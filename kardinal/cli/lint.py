@@ -21,12 +21,13 @@ from kardinal.graph import GraphError, compile_graph
 from kardinal.objects import GRAPH
 from kardinal.objects.text import escaped
 from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
+from kardinal.promotion.api.approval import Approval
 from kardinal.promotion.api.base import Resource
 from kardinal.promotion.api.graph import Graph
 from kardinal.promotion.api.metric_check import MetricCheck
 from kardinal.promotion.api.subscription import Subscription
 from kardinal.promotion.api.unknown_fields import unknown_fields
-from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, SUBSCRIPTION
+from kardinal.promotion.kinds import APPROVAL, BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, SUBSCRIPTION
 from kardinal.promotion.metrics.queries import query_fault
 from kardinal.promotion.policy.calendar import zone_problem
 from kardinal.promotion.policy.evaluate import fault
@@ -231,6 +232,7 @@ _CHECKS: Final[Mapping[tuple[str, str], _Check]] = {
     (PIPELINE.api_version, PIPELINE.kind): _Check(Pipeline, _pipeline),
     (BUNDLE.api_version, BUNDLE.kind): _Check(Bundle, _bundle),
     (POLICY_GATE.api_version, POLICY_GATE.kind): _Check(PolicyGate, _gate),
+    (APPROVAL.api_version, APPROVAL.kind): _Check(Approval, _nothing),
     (SUBSCRIPTION.api_version, SUBSCRIPTION.kind): _Check(Subscription, _nothing),
     (METRIC_CHECK.api_version, METRIC_CHECK.kind): _Check(MetricCheck, _metric_check),
     (GRAPH.api_version, GRAPH.kind): _Check(Graph, _graph),

@@ -210,6 +210,7 @@ NAMED = {
     "Bundle": "release",
     "PromotionStep": "release-a",
     "PolicyGate": "release-prod-soak",
+    "Approval": "approval",
     "MetricCheck": "check",
     "Subscription": "subscription",
     "Graph": "release",

@@ -137,6 +137,10 @@ SUBSCRIPTION = HEAD.format("Subscription") + "  pipeline: my-app\n  source:\n   
 SUBSCRIPTION += "      repository: https://git.example.com/acme/app\n      path: src\n"
 METRIC_CHECK = HEAD.format("MetricCheck") + "  provider: {address: https://prometheus.example.com}\n  query: up\n"
 METRIC_CHECK += "  successCondition: '> 0.5'\n"
+APPROVAL = (
+    HEAD.format("Approval") + "  bundle: app-1\n  uid: 4f2c\n  environment: prod\n  gate: platform-policies/signoff\n"
+)
+APPROVAL += "  approver: dana\n"
 
 
 def test_pull_request_fields_without_pull_requests_are_a_warning(tmp_path: Path) -> None:
@@ -149,8 +153,8 @@ def test_pull_request_fields_without_pull_requests_are_a_warning(tmp_path: Path)
 
 
 def test_kinds_that_are_stored_and_not_executed_are_checked_and_said_to_be(tmp_path: Path) -> None:
-    done = lint(tmp_path, SUBSCRIPTION, METRIC_CHECK)
-    assert (done.code, done.out) == (0, "2 resources are fine, 1 warning\n")
+    done = lint(tmp_path, SUBSCRIPTION, METRIC_CHECK, APPROVAL)
+    assert (done.code, done.out) == (0, "3 resources are fine, 1 warning\n")
     assert done.err.splitlines() == [
         "0.yaml:1: warning: Subscription/x: this version stores a Subscription and does not act on it",
     ]
@@ -179,6 +183,13 @@ def test_kinds_that_are_stored_and_not_executed_are_checked_and_said_to_be(tmp_p
             "query: up",
             "query: up\n  range: {duration: 5m, step: 1m}",
             "MetricCheck/x spec.reduce: a range",
+        ),
+        (APPROVAL, "gate: platform-policies/", "gate: ", "0.yaml:8: Approval/x spec.gate: "),
+        (
+            APPROVAL,
+            "  environment: prod\n",
+            "",
+            "0.yaml:4: Approval/x spec: an Approval for a gate names the environment",
         ),
         (METRIC_CHECK, "'> 0.5'", "'> half'", "0.yaml:7: MetricCheck/x spec.successCondition: "),
         (METRIC_CHECK, "query: up", "querry: up", "0.yaml:6: MetricCheck/x spec.querry: unknown field; did you mean"),

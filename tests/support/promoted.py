@@ -14,7 +14,7 @@ import pytest
 from kardinal.graph.identity import APPLY_ORDER, GRAPH_LABEL
 from kardinal.objects import GRAPH, GRAPH_REVISION, ResourceType
 from kardinal.promotion.api import names
-from kardinal.promotion.kinds import BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, PROMOTION_STEP, SUBSCRIPTION
+from kardinal.promotion.kinds import APPROVAL, BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, PROMOTION_STEP, SUBSCRIPTION
 from tests.support.names import TEAM
 from tests.support.objects import API_VERSION, bundle, gate, pipeline
 from tests.support.people import People, Person, people_of
@@ -32,6 +32,7 @@ KINDS = {
         BUNDLE,
         PROMOTION_STEP,
         POLICY_GATE,
+        APPROVAL,
         METRIC_CHECK,
         SUBSCRIPTION,
         GRAPH,
@@ -41,6 +42,14 @@ KINDS = {
 REVISION = {"generation": 1, "hash": "0123456789ab", "dialectVersion": "1"}
 
 _CHECK = {"provider": {"address": "https://prometheus.example.com"}, "query": "up", "successCondition": "> 0"}
+_APPROVAL = {
+    "bundle": "release",
+    "uid": "0",
+    "environment": "prod",
+    "gate": f"{TEAM}/template",
+    "approver": "dana",
+    "via": "controller",
+}
 _SOURCE = {"type": "image", "image": {"repository": "ghcr.io/acme/my-app"}}
 
 
@@ -132,6 +141,7 @@ async def installed(enforced: None, world: World) -> AsyncIterator[Installation]
         gate("template", "false"),
         instance("release-prod-soak"),
         graph("by-hand"),
+        of_kind(APPROVAL, "approval", _APPROVAL),
         of_kind(METRIC_CHECK, "check", _CHECK),
         of_kind(SUBSCRIPTION, "subscription", {"pipeline": "my-app", "source": _SOURCE}),
         of_kind(GRAPH_REVISION, "revision", REVISION),
