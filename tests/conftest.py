@@ -11,6 +11,7 @@ import pytest
 
 pytest_plugins = [
     "pytester",
+    "tests.support.temporary",
     "tests.support.target",
     "tests.support.secret_values",
     "tests.support.repository",
