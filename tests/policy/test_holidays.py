@@ -73,7 +73,7 @@ async def test_gate_follows_the_dates_of_its_config_map(world: World) -> None:
 @pytest.mark.virtual_time("minutes until a correction is noticed")
 @pytest.mark.parametrize(
     ("dates", "reason"),
-    [(None, "does not exist"), ("today", "line 1 is no date"), (f"{TODAY}\n" * 2001, "it has more than 2,000 lines")],
+    [(None, "does not exist"), ("today", "line 1 is no date"), (f"{TODAY}\n" * 2001, "2,000")],
 )
 async def test_config_map_that_is_missing_or_malformed_closes_the_gate(
     world: World, dates: str | None, reason: str
