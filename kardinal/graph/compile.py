@@ -49,7 +49,7 @@ class CompiledForEach:
     outflow: tuple[NodeCondition, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CompiledNode:
     declaration: Declaration
     body: Template
@@ -65,6 +65,21 @@ class CompiledNode:
     @property
     def id(self) -> str:
         return self.declaration.id
+
+    @cached_property
+    def steady(self) -> bool:
+        """Return whether the result depends on nothing but the object of the node and the results that it reads."""
+        declaration = self.declaration
+        conditions = (*self.ready_when, *self.include_when, *self.inflow, *self.outflow)
+        programs = [each.program for each in conditions] + [program for _, program in self.body.programs]
+        timed = declaration.recheck_after is not None or declaration.timeout is not None
+        return (
+            declaration.kind != "watch"
+            and self.for_each is None
+            and not timed
+            and not declaration.ambiguous
+            and not any(program.volatile for program in programs)
+        )
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,11 @@ class Evaluator:
         self._steps = PASS_STEPS
         self._memory = PASS_MEMORY
 
+    @property
+    def exhausted(self) -> bool:
+        """Return whether the budget of the pass is used up, so that an outcome may depend on other nodes."""
+        return self._steps < 0 or self._memory < 0
+
     def begin(self, node: str) -> None:
         """Start the budget of a node, or of one item of its list: `quota`, `quota[3]`."""
         self._steps -= NODE_LIMITS.steps - self._budget.steps
@@ -54,7 +59,7 @@ class Evaluator:
             held = self._overruns.held(place, self._version(program))
             if held is not None:
                 return held
-        if self._steps < 0 or self._memory < 0:
+        if self.exhausted:
             return cel.Failed("limit", f"the nodes before this one took all {PASS_STEPS} steps of the Graph: split it")
         outcome = program.evaluate(self.scope, now=self._now, budget=self._budget)
         if isinstance(outcome, cel.Failed) and outcome.overran:

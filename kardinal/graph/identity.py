@@ -1,7 +1,7 @@
 """The marks by which the engine recognises its own objects.
 
 An object belongs to a Graph when the Graph's uid is in its owner references, no other object controls it, and a node of
-the Graph could have made it (`claims`). Labels and annotations are not proof of that; they serve other purposes:
+the Graph could have made it (`Claims`). Labels and annotations are not proof of that; they serve other purposes:
 
 - a label with a hash of the Graph, and a label named after the node, to find objects and to read them;
 - the hash of the applied template, so that neither a restart nor an unrelated change of the Graph applies it again;
@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import orjson
@@ -26,10 +27,10 @@ __all__ = [
     "FINALIZER",
     "GRAPH_LABEL",
     "TEMPLATE_HASH",
+    "Claims",
     "GraphIdentity",
     "Kinds",
     "ObjectKey",
-    "claims",
     "content_hash",
     "field_manager",
     "graph_hash",
@@ -53,7 +54,7 @@ Kinds = Mapping[tuple[str, str], ResourceType]
 """The kinds that the engine serves, by apiVersion and kind, for example `("apps/v1", "Deployment")`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GraphIdentity:
     """The name, namespace and uid of the Graph that is walked."""
 
@@ -61,6 +62,15 @@ class GraphIdentity:
     name: str
     uid: str
     owners: frozenset[tuple[str, str, str]] = frozenset()
+
+    @cached_property
+    def node_suffixes(self) -> tuple[str, str]:
+        """The two possible ends of a node label: with the Graph's name in full, and with its hash if too long."""
+        short = graph_hash(self.namespace, self.name)
+        return (
+            f".{self.name}.{self.namespace}.internal.kro.run/type",
+            f".{short}.{self.namespace}.internal.kro.run/type",
+        )
 
 
 class ObjectKey(NamedTuple):
@@ -99,27 +109,18 @@ def field_manager(namespace: str, name: str) -> str:
     return f"{graph_hash(namespace, name)}.internal.kro.run"
 
 
-def _node_suffixes(identity: GraphIdentity) -> tuple[str, str]:
-    """Return the two possible ends of a node label: with the Graph's name in full, and with its hash if too long."""
-    namespace = identity.namespace
-    name = identity.name
-    short = graph_hash(namespace, name)
-    return f".{name}.{namespace}.internal.kro.run/type", f".{short}.{namespace}.internal.kro.run/type"
-
-
 def node_label(node: str, identity: GraphIdentity) -> str:
     """Return the key of the label that marks the objects of `node`."""
-    keys = [node.lower() + suffix for suffix in _node_suffixes(identity)]
+    keys = [node.lower() + suffix for suffix in identity.node_suffixes]
     return next((key for key in keys if len(key.partition("/")[0]) <= _PREFIX_LIMIT), keys[-1])
 
 
 def node_of(obj: JsonObject, identity: GraphIdentity) -> str | None:
     """Return the id, in lower case, of the node that an object belongs to by its label; None without such a label."""
-    suffixes = _node_suffixes(identity)
     for key in obj["metadata"].get("labels") or ():
-        for suffix in suffixes:
-            if key.endswith(suffix):
-                return str(key.removesuffix(suffix))
+        if key.endswith(identity.node_suffixes):
+            suffix = next(each for each in identity.node_suffixes if key.endswith(each))
+            return str(key.removesuffix(suffix))
     return None
 
 
@@ -135,25 +136,37 @@ def _names_graph(reference: Mapping[str, Any], uid: str) -> bool:
     return reference.get("uid") == uid and reference.get("kind") == GRAPH.kind and group == GRAPH.group
 
 
-def claims(specs: Iterable[Mapping[str, Any]], key: ObjectKey) -> bool:
-    """Return whether a template in one of `specs` can have created the object `key`.
+class Claims:
+    """The objects that the templates in some versions of the spec of one Graph can have created.
 
-    `specs` are versions of the spec of one Graph. A template whose name is an expression can have created an object of
-    any name, and one that is an expression as a whole an object of any kind.
+    A template whose name is an expression can have created an object of any name, and one that is an expression as a
+    whole an object of any kind.
     """
-    for spec in specs:
-        nodes = spec.get("nodes")
-        for node in nodes if isinstance(nodes, list) else ():
-            body = node.get("template") if isinstance(node, dict) else None
-            if isinstance(body, str):
-                return True
-            if not isinstance(body, dict) or body.get("kind") != key.resource.kind:
-                continue
-            metadata = body.get("metadata")
-            name = metadata.get("name") if isinstance(metadata, dict) else None
-            if isinstance(name, str) and (name == key.name or "${" in name):
-                return True
-    return False
+
+    def __init__(self, specs: Iterable[Mapping[str, Any]]) -> None:
+        self._everything = False
+        self._kinds: set[object] = set()
+        self._names: set[tuple[object, str]] = set()
+        for spec in specs:
+            nodes = spec.get("nodes")
+            for node in nodes if isinstance(nodes, list) else ():
+                self._add(node.get("template") if isinstance(node, dict) else None)
+
+    def __contains__(self, key: ObjectKey) -> bool:
+        kind = key.resource.kind
+        return self._everything or kind in self._kinds or (kind, key.name) in self._names
+
+    def _add(self, body: object) -> None:
+        if isinstance(body, str):
+            self._everything = True
+        if not isinstance(body, dict) or not isinstance(kind := body.get("kind"), str):
+            return
+        metadata = body.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        if isinstance(name, str):
+            if "${" in name:
+                self._kinds.add(kind)
+            self._names.add((kind, name))
 
 
 def named_kinds(specs: Iterable[Mapping[str, Any]], *, keyword: str | None = None) -> set[tuple[str, str]]:

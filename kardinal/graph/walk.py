@@ -1,8 +1,9 @@
 """One pass over a Graph: from the observed objects to the state of each node, and the applies and deletions to make.
 
 A pass is a pure function of the compiled graph, the observed objects and the time. No state is kept between passes, so
-that a restart, a lost event or a doubled event has no effect on the result; only the failures of expressions that
-exceeded their budget are kept, to save their evaluation. The rules:
+that a restart, a lost event or a doubled event has no effect on the result. Two things are kept to save work: the
+failures of expressions that exceeded their budget, and the results of nodes at rest, each with all that it was made of.
+The rules:
 
 - a pass over unchanged objects results in no apply and no deletion;
 - the data of a node is its live object, never its rendered template: a node that comes after it reads the fields as the
@@ -30,12 +31,12 @@ from kardinal.graph.desired import Desired, Unidentified, UnservedKind, desired_
 from kardinal.graph.dialect import body_problems
 from kardinal.graph.drift import applied_part, covers
 from kardinal.graph.evaluator import Evaluator
-from kardinal.graph.identity import TEMPLATE_HASH, ObjectKey, content_hash, is_owned_by, node_of
+from kardinal.graph.identity import TEMPLATE_HASH, ObjectKey, content_hash, is_owned_by, node_of, object_key
 from kardinal.graph.prune import next_wave, patience_ends
 from kardinal.graph.selection import Selection, SelectorError, parse_selector
 from kardinal.graph.template import Unrenderable, value_of
-from kardinal.graph.walk_types import SEVERITY, Apply, NodeResult, Seen, Unobserved, Walk, WalkInput
-from kardinal.objects import SECRET, JsonObject, NodeKind, NodeState
+from kardinal.graph.walk_types import SEVERITY, Apply, NodeResult, Remembered, Seen, Unobserved, Walk, WalkInput
+from kardinal.objects import SECRET, JsonObject, NodeKind, NodeState, ResourceType
 from kardinal.objects.duration import format_duration
 
 __all__ = ["walk", "walking"]
@@ -114,6 +115,7 @@ class _Walker:
         for _, obj in self.owned:
             if (node := node_of(obj, self._identity)) is not None:
                 self._own.setdefault(node, []).append(obj)
+        self._remembered = situation.remembered
         self.outcomes: dict[str, NodeResult] = {}
         self.claimed: dict[ObjectKey, str] = {}
         self.made: set[str] = set()
@@ -129,11 +131,15 @@ class _Walker:
 
     def visit(self, node: CompiledNode) -> Generator[None, None, None]:
         """Note the result of a node; yields where the pass may pause: after each item of forEach, and at the end."""
+        if self._repeat(node):
+            yield
+            return
         self._evaluator.begin(node.id)
         try:
             outcome = self._kept_back(node) or self._left_out(node)
         except Unobserved as error:
             outcome = _unobserved(node, error)
+        resolved = outcome is None
         if outcome is None:
             outcome = yield from self._resolved(node)
         if self._is_confidential(node):
@@ -150,7 +156,59 @@ class _Walker:
             self._note_flips(node.for_each.outflow, node.for_each.ready_when, programs=[node.for_each.items])
         if node.declaration.recheck_after is not None:
             self.moments.append(self._now + node.declaration.recheck_after)
+        self._remember(node, outcome, resolved=resolved)
         yield
+
+    # Results of earlier passes.
+
+    def _repeat(self, node: CompiledNode) -> bool:
+        """Give a node its result of an earlier pass, if that was made of what there is now; return whether it was."""
+        earlier = self._remembered.get(node.id)
+        if earlier is None or earlier.node is not node:
+            return False
+        for other, before in zip((*node.hard, *node.soft), earlier.before, strict=True):
+            if self.outcomes[other] is not before:
+                return False
+        key = earlier.key
+        if key is not None:
+            try:
+                live = self._observed.get(key)
+            except Unobserved:
+                return False
+            if live is None or live is not earlier.live or self._resource_of(live) != key.resource:
+                return False
+            if self._situation.accepted.get(key) != earlier.accepted:
+                return False
+            if node.declaration.kind == "template":
+                if self.claimed.setdefault(key, node.id) != node.id:
+                    return False
+                self.made.add(node.id)
+            self.reads.add(key)
+        self._evaluator.scope[node.id] = earlier.outcome.value
+        self.outcomes[node.id] = earlier.outcome
+        return True
+
+    def _remember(self, node: CompiledNode, outcome: NodeResult, *, resolved: bool) -> None:
+        """Remember the result of a node whose object is as it wants it, and of one that only reads."""
+        self._remembered.pop(node.id, None)
+        kind = node.declaration.kind
+        at_rest = outcome.state in ("Ready", "NotReady") and not outcome.settling and resolved
+        if not at_rest or not node.steady or node.id in self._secret or self._evaluator.exhausted:
+            return
+        if any(other not in self.outcomes for other in node.soft):
+            return
+        before = tuple(self.outcomes[other] for other in (*node.hard, *node.soft))
+        key = live = None
+        if kind != "def":
+            live = outcome.object
+            if live is None or (resource := self._resource_of(live)) is None:
+                return
+            key = object_key(resource, live)
+        accepted = self._situation.accepted.get(key) if key is not None else None
+        self._remembered[node.id] = Remembered(node, before, key, live, accepted, outcome)
+
+    def _resource_of(self, live: JsonObject) -> ResourceType | None:
+        return self._situation.kinds.get((live["apiVersion"], live["kind"]))
 
     def _note_flips(self, *conditions: Iterable[NodeCondition], programs: Iterable[cel.Program] = ()) -> None:
         """Note the next times at which the outcome of these may change without a change of data."""

@@ -22,6 +22,7 @@ __all__ = [
     "Observed",
     "Prune",
     "RefusedApply",
+    "Remembered",
     "Seen",
     "Unobserved",
     "Walk",
@@ -73,6 +74,21 @@ class RefusedApply:
 
 
 @dataclass(frozen=True, slots=True)
+class Remembered:
+    """The result of a node in an earlier pass, and all that it was made of.
+
+    `before`: the results of the nodes that it reads. `live`: the object that it reads or has made, under `key`.
+    """
+
+    node: CompiledNode
+    before: tuple[NodeResult, ...]
+    key: ObjectKey | None
+    live: JsonObject | None
+    accepted: str | None
+    outcome: NodeResult
+
+
+@dataclass(frozen=True, slots=True)
 class WalkInput:
     """The input of a walk besides the compiled graph.
 
@@ -80,7 +96,8 @@ class WalkInput:
     they differ from the applied ones. `references` are ambiguous templates that turned out to be references in an
     earlier pass. `not_ready_since` has the times since which nodes are NotReady, for their timeouts. `overruns` are the
     expressions that exceeded their budget; the walk adds to them. `reserved` are the API groups whose objects no
-    template may make, except those of `free`.
+    template may make, except those of `free`. `remembered` are results of nodes, by id, of earlier passes over the same
+    compiled graph with the same `identity` and `kinds`; the walk replaces them.
     """
 
     identity: GraphIdentity
@@ -94,6 +111,7 @@ class WalkInput:
     overruns: Overruns = field(default_factory=Overruns)
     reserved: frozenset[str] = frozenset()
     free: frozenset[ResourceType] = frozenset()
+    remembered: dict[str, Remembered] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

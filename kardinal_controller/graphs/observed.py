@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
-from kardinal.graph.identity import GRAPH_LABEL, ObjectKey, claims, graph_hash, is_owned_by, object_key
+from kardinal.graph.identity import GRAPH_LABEL, Claims, ObjectKey, graph_hash, is_owned_by, object_key
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk_types import Unobserved
 from kardinal.kube import Client, Forbidden, KubeError, NotFound
@@ -69,7 +69,7 @@ class ObservedObjects:
         self._kinds = kinds
         self._graph = graph
         self._uid = uid
-        self._specs = specs
+        self._claims = Claims(specs)
         self._own = own
         self._permits = permits
         self._secrets = AccountSecrets(client)
@@ -153,7 +153,7 @@ class ObservedObjects:
         return self._kinds.require(resource)
 
     def _belongs(self, key: ObjectKey, obj: JsonObject) -> bool:
-        return key.namespace == self._graph.namespace and is_owned_by(obj, self._uid) and claims(self._specs, key)
+        return key.namespace == self._graph.namespace and is_owned_by(obj, self._uid) and key in self._claims
 
     def _newer(self, key: ObjectKey, cached: JsonObject | None) -> JsonObject | None:
         applied = self._applied.get(key)

@@ -23,7 +23,7 @@ from kardinal.graph.prune import patience_ends, teardown_wave
 from kardinal.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal.graph.status import graph_status, terminating_status
 from kardinal.graph.texts import TooManyExpressions
-from kardinal.graph.walk_types import NodeResult, Walk, WalkInput
+from kardinal.graph.walk_types import NodeResult, Remembered, Walk, WalkInput
 from kardinal.kube import AlreadyExists, Client, NotFound
 from kardinal.objects import GRAPH, GRAPH_REVISION, SECRET, JsonObject, Key, ResourceType
 from kardinal.runtime import EventRecorder, Informer, KeyMemory, Result, StatusWriter
@@ -60,6 +60,7 @@ class _Known:
     memory: Memory = field(default_factory=Memory)
     overruns: Overruns = field(default_factory=Overruns)
     compiled: dict[object, CompiledGraph | GraphError] = field(default_factory=dict)
+    remembered: dict[str, Remembered] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,7 @@ class GraphReconciler:
             overruns=run.known.overruns,
             reserved=self._reserved,
             free=frozenset(run.owner.kinds) if run.owner is not None else frozenset(),
+            remembered=run.known.remembered,
         )
         unserved: frozenset[Kind] = frozenset()
         for _ in range(PASSES * (len(program.nodes) + 1)):

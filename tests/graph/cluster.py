@@ -24,7 +24,7 @@ from kardinal.graph.identity import (
 from kardinal.graph.prune import teardown_wave
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk import walk
-from kardinal.graph.walk_types import Apply, NodeResult, RefusedApply, Walk, WalkInput
+from kardinal.graph.walk_types import Apply, NodeResult, RefusedApply, Remembered, Walk, WalkInput
 from kardinal.objects import CONFIG_MAP, SECRET, JsonObject, ResourceType
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.support.names import TEAM
@@ -165,10 +165,14 @@ class Engine:
         self._identity = GraphIdentity(NAMESPACE, name, f"uid-of-{name}", owners)
         self._settled: dict[ObjectKey, str] = {}
         self._overruns = Overruns()
+        self._remembered: dict[str, Remembered] = {}
+        self._compiled: tuple[list[JsonObject], CompiledGraph] | None = None
 
     def first(self) -> Walk:
         """Return the result of one pass, of which nothing is carried out."""
-        return self.pass_over(compile_graph({"nodes": self.nodes}))
+        if self._compiled is None or self._compiled[0] != self.nodes:
+            self._compiled = copy.deepcopy(self.nodes), compile_graph({"nodes": self.nodes})
+        return self.pass_over(self._compiled[1])
 
     def pass_over(self, graph: CompiledGraph) -> Walk:
         """Return the result of one pass over a graph that was compiled before."""
@@ -182,6 +186,7 @@ class Engine:
             self.references,
             self.not_ready_since,
             self._overruns,
+            remembered=self._remembered,
         )
         return walk(graph, situation)
 

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from kardinal.graph.compile import compile_graph
 from kardinal.graph.identity import ObjectKey
 from kardinal.graph.selection import Selection, parse_selector
 from kardinal.graph.texts import NAMESPACE_EXPRESSIONS, NamespaceTexts, TooManyExpressions
@@ -19,6 +20,7 @@ from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.reflector import WatchScope
 from kardinal_controller.graphs.interests import Interests
 from kardinal_controller.graphs.observed import candidates
+from tests.graph.cluster import Cluster, Engine, config, status
 from tests.support.clock import VirtualClock
 from tests.support.work import calls
 
@@ -143,6 +145,20 @@ def test_objects_are_found_by_labels_that_come_and_go() -> None:
     assert candidates(informer, freezes("app-1")) == []
     without = Selection(POLICY_GATE, "team", ())
     assert len(candidates(informer, without)) == FEW + 1
+
+
+def test_pass_after_one_change_evaluates_what_the_change_concerns() -> None:
+    reads = [{"x": f"${{n{number - 1}.metadata.name}}"} if number % 10 else {} for number in range(100)]
+    nodes = [config(f"n{number}", data) for number, data in enumerate(reads)]
+    engine = Engine(Cluster(), *nodes)
+    engine.rest()
+    status(engine.cluster, "n50", y="1")
+    after_change = calls(engine.first)
+    fresh = Engine(engine.cluster, *nodes)
+    graph = compile_graph({"nodes": nodes})
+    everything = calls(lambda: fresh.pass_over(graph))
+    assert engine.first().applies == ()
+    assert after_change * 3 < everything
 
 
 def test_checking_the_expressions_of_a_graph_costs_the_same_beside_many_graphs() -> None:
