@@ -398,7 +398,10 @@ class _Walker:
         # A collection has no name; one is filled in so that `identify` can determine its kind and namespace.
         key = identify({**body, "metadata": {"name": node.id}}, self._identity, self._situation.kinds)
         requirements = parse_selector(body.get("selector", metadata.get("selector", {})))
-        selection = Selection(key.resource, metadata.get("namespace"), requirements)
+        namespace = metadata.get("namespace")
+        if namespace is not None and (not isinstance(namespace, str) or not namespace):
+            raise Unidentified("metadata.namespace must be a text")
+        selection = Selection(key.resource, namespace, requirements)
         self.selections.add(selection)
         if key.resource == SECRET:
             self._secret.add(node.id)

@@ -78,9 +78,12 @@ class GraphKinds:
 
     # Which kinds there are.
 
-    async def served(self, kinds: Iterable[Kind]) -> dict[Kind, ResourceType]:
-        """Return those of some kinds that the cluster serves."""
+    async def served(self, graph: Key, kinds: Collection[Kind]) -> dict[Kind, ResourceType]:
+        """Return those of some kinds of a Graph that the cluster serves."""
         declared = {(resource.api_version, resource.kind): resource for resource in self.declared}
+        if others := frozenset(kinds) - declared.keys():
+            # From now on, so that another Graph that needs none does not end the watch of definitions meanwhile.
+            self._kinds[graph] = self._kinds.get(graph, frozenset()) | others
         found = {kind: declared[kind] if kind in declared else await self._find(kind) for kind in kinds}
         return {kind: resource for kind, resource in found.items() if resource is not None}
 

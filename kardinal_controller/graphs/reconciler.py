@@ -197,7 +197,7 @@ class GraphReconciler:
         """Find the kinds that nodes name, and read those of which the Graph may have made objects."""
         uid = run.obj["metadata"]["uid"]
         specs = [run.obj.get("spec") or {}, *(revision["spec"] for revision in self._revisions_of(uid))]
-        run.kinds.update(await self._kinds.served(named_kinds(specs) - run.kinds.keys()))
+        run.kinds.update(await self._kinds.served(run.key, named_kinds(specs) - run.kinds.keys()))
         made = [run.kinds[kind] for kind in named_kinds(specs, keyword="template") & run.kinds.keys()]
         await run.view.open_owned(resource for resource in made if resource.group not in self._reserved)
 
@@ -229,7 +229,7 @@ class GraphReconciler:
             self._metrics.passes.inc()
             if new := result.unserved - unserved:
                 unserved |= new
-                run.kinds.update(await self._kinds.served(new - run.kinds.keys()))
+                run.kinds.update(await self._kinds.served(run.key, new - run.kinds.keys()))
                 if new & run.kinds.keys():
                     continue
             if await run.view.look_up():

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from kardinal.objects import DEPLOYMENT, GRAPH, GRAPH_REVISION, JsonObject
 from kardinal.promotion.kinds import POLICY_GATE
 from tests.support.accounts import allow, lend, make_account, rule
+from tests.support.identities import RESOURCES
 from tests.support.names import POLICIES, TEAM
 from tests.support.objects import gate
 from tests.support.programs import start_controller
@@ -97,6 +98,22 @@ async def test_objects_are_written_by_the_account_and_go_with_the_graph(world: W
     account = f"system:serviceaccount:{TEAM}:deployer"
     assert {("patch", account), ("delete", account)} <= writers
     assert world.user("controller") not in {user for _, user in writers}
+
+
+@pytest.mark.virtual_time("rights are asked for again after a minute")
+@pytest.mark.usefixtures("deployer")
+async def test_graph_whose_account_is_no_longer_lent_can_be_deleted(world: World) -> None:
+    await start_controller(world)
+    await world.apply(graph(template(deployment())))
+    assert await nodes(world) == {"web": ("Ready", "")}
+    await world.client.delete(RESOURCES["RoleBinding"], "lend-deployer", TEAM)
+    await world.live(A_MINUTE)
+    await world.delete(GRAPH, "g")
+
+    async def is_gone() -> bool:
+        return await world.find(GRAPH, "g") is None and await world.find(DEPLOYMENT, "web") is None
+
+    await world.until(is_gone)
 
 
 async def test_graph_without_an_account_is_refused_with_the_remedy(world: World) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kardinal.objects import CONFIG_MAP, JsonObject
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
 from tests.graph.cluster import Cluster, Engine, config, data, key_of
@@ -86,6 +88,16 @@ def test_the_freeze_node_stands_beside_everything(cluster: Cluster, promotion: E
     before = promotion.states()
     cluster.create(POLICY_GATE, "p-freeze", labels={"kardinal.io/type": "freeze"})
     assert promotion.states() == before
+
+
+@pytest.mark.parametrize("namespace", ["${c.data.empty}", "${c.data.list}", "${c.data.number}"])
+def test_watch_of_a_namespace_that_is_no_text_is_an_error(cluster: Cluster, namespace: str) -> None:
+    cluster.create(CONFIG_MAP, "c", data={"empty": "", "list": ["a"], "number": 5})
+    read = {"id": "c", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}}
+    metadata = {"namespace": namespace, "selector": {}}
+    watch = {"id": "w", "watch": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}}
+    outcome = Engine(cluster, read, watch).rest()["w"]
+    assert (outcome.state, outcome.message) == ("Error", "metadata.namespace must be a text")
 
 
 def test_a_kind_that_is_not_installed_waits_and_is_named(cluster: Cluster) -> None:
