@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from kardinal.cli.changes import changes
+from kardinal.cli.explain_graph import explain_graph
 from kardinal.cli.output import age, one_line, print_value, say, span, state_text, width
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.cli.table import text_width, wrapped
@@ -23,21 +24,30 @@ from kardinal.promotion.views.status import unattended
 
 __all__ = ["explain"]
 
+_GRAPH = "graph/"
+
 _WATCHED = {BUNDLE: None, POLICY_GATE: None, PROMOTION_STEP: None, EVENT: EVENTS_OF_STEPS}
 """The kinds whose changes `--watch` follows, with their field selectors."""
 
 
 @click.command()
-@click.argument("pipeline")
-@click.option("--env", "environment", required=True, metavar="ENVIRONMENT")
+@click.argument("pipeline", metavar="PIPELINE|graph/NAME")
+@click.option("--env", "environment", metavar="ENVIRONMENT", help="Required for a Pipeline.")
 @click.option("--bundle", "name", metavar="NAME", help="Default: the Bundle under way, else the newest.")
 @click.option("--watch", is_flag=True, help="Print again whenever the answer changes; ends with Ctrl-C.")
 @output_option
 @cluster_command
 async def explain(
-    session: Session, *, pipeline: str, environment: str, name: str | None, watch: bool, output: str
+    session: Session, *, pipeline: str, environment: str | None, name: str | None, watch: bool, output: str
 ) -> None:
-    """Show what holds, or held, a Bundle before an environment."""
+    """Show what holds, or held, a Bundle before an environment; of graph/NAME what its nodes wait for."""
+    if pipeline.startswith(_GRAPH):
+        if environment is not None or name is not None or watch:
+            raise click.UsageError("--env, --bundle and --watch are about a Pipeline, not about a Graph")
+        await explain_graph(session, pipeline.removeprefix(_GRAPH), output)
+        return
+    if environment is None:
+        raise click.UsageError("Missing option '--env'.")
     explanation = await _explanation(session, pipeline, environment, name)
     _print(explanation, output)
     if not watch:

@@ -56,7 +56,9 @@ _OWN = {
             "Bring an environment back to what was Verified there before.",
         ),
         LazyCommand(
-            "explain", "kardinal.cli.explain:explain", "Show what holds, or held, a Bundle before an environment."
+            "explain",
+            "kardinal.cli.explain:explain",
+            "Show what holds, or held, a Bundle before an environment; of graph/NAME what its nodes wait for.",
         ),
         LazyCommand(
             "history",

@@ -9,7 +9,7 @@ from kardinal.objects import GRAPH
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.agent.promotion_steps import deploy
 from tests.cli.conftest import Cli
-from tests.cli.in_process import cli
+from tests.cli.in_process import InProcess, cli
 from tests.support.commands import KARDINAL
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
@@ -165,3 +165,19 @@ async def test_degraded_environment_is_shown_everywhere(cli: Cli, world: World, 
     assert any(line.startswith(f"{STAGING}: waits until {DEV} ") for line in lines)
     found = json.loads(await cli("status", "my-app", "-o", "json"))["environments"][0]
     assert (found["state"], found["health"]) == ("Verified", "Degraded")
+
+
+async def test_graph_is_explained_node_by_node(world: World, repository: GitRepository, cli: Cli) -> None:
+    await _held_before_prod(world, repository)
+    shown = await cli("explain", "graph/my-app-1")
+    assert "GRAPH: my-app-1" in shown
+    found = json.loads(await cli("explain", "graph/my-app-1", "-o", "json"))
+    states = {node["id"]: node["state"] for node in found["nodes"]}
+    assert states["bundle"] == "Ready"
+    assert found["result"].startswith("WAITING at ")
+    assert "status.ready == true" in found["result"]
+
+
+async def test_graph_that_is_not_there_is_named(world: World, cli: InProcess) -> None:
+    done = await cli.attempt("explain", "graph/nope")
+    assert (done.code, "there is no Graph nope" in done.err) == (1, True)

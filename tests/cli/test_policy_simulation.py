@@ -11,13 +11,16 @@ import pytest
 import yaml
 
 from kardinal.cli.moments import moment_of
-from kardinal.promotion.kinds import POLICY_GATE
+from kardinal.objects import GRAPH
+from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
 from kardinal_controller.program import ControlPlane
 from tests.bundles.scripted_agent import ScriptedAgent, agent, controller
 from tests.cli.conftest import Cli
 from tests.cli.in_process import InProcess, cli
 from tests.support.names import DEV, POLICIES, PROD, STAGING
 from tests.support.objects import bundle, gate, pipeline
+from tests.support.programs import start_controller, start_simulator
+from tests.support.repository import GitRepository
 from tests.support.world import World
 
 __all__ = ["agent", "cli", "controller"]
@@ -112,6 +115,21 @@ async def test_replay_asks_today_and_a_file_with_the_recorded_inputs(
     }
     shown = await cli("policy", "replay", "app-1", "--env", PROD)
     assert "weekday" in shown
+
+
+async def test_evidence_keeps_the_inputs_after_the_promotion(world: World, repository: GitRepository, cli: Cli) -> None:
+    await start_controller(world)
+    await start_simulator(world)
+    tier = gate("tier", 'bundle.labels.tier == "gold"', applies_to=DEV)
+    await world.apply(pipeline(repository, environments=[DEV]), tier, bundle("app-1", labels={"tier": "gold"}))
+    done = await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "Verified")
+    (result,) = done["status"]["environments"][DEV]["evidence"]["policyGates"]
+    assert result["inputs"]["bundle"]["labels"]["tier"] == "gold"
+    await world.delete(GRAPH, "app-1")
+    await world.apply(gate("tier", 'bundle.labels.tier == "platinum"', applies_to=DEV))
+    found = json.loads(await cli("policy", "replay", "app-1", "--env", DEV, "-o", "json"))
+    answers = [(each["recorded"]["open"], each["replayed"]["open"], each["same"]) for each in found["gates"]]
+    assert answers == [(True, False, False)]
 
 
 async def test_bundle_without_a_record_is_not_replayed(world: World, cli: InProcess) -> None:
