@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 
 from kardinal.kube import ApiError, ConnectionFailed, Forbidden
-from kardinal.objects import JsonObject, ResourceType
-from kardinal.promotion.kinds import APPROVAL
+from kardinal.objects import NAMESPACE, JsonObject, ResourceType
+from kardinal.promotion.kinds import APPROVAL, BUNDLE
 from kardinal_controller.approvals.admission import FORGED_APPROVER, INTERVAL, LONGEST, REFUSED, AdmissionProof
 from tests.approvals.conftest import Desk, approval, user_of
 from tests.support.clock import VirtualClock
-from tests.support.identities import SYSTEM_NAMESPACE, documents_of
-from tests.support.names import POLICIES, TEAM
+from tests.support.identities import RESOURCES, SYSTEM_NAMESPACE, documents_of
+from tests.support.names import POLICIES, TEAM, of_run
+from tests.support.objects import namespace
 from tests.support.people import People, people_of
 from tests.support.real import RealServer
 
+OTHER = of_run("other")
 DENIED = (
     f"ValidatingAdmissionPolicy 'kardinal-approvals' with binding 'kardinal-approvals' denied request: {REFUSED}; …"
 )
@@ -61,6 +63,19 @@ async def test_one_that_a_person_creates_counts_with_the_policy(desk: Desk, peop
 
     await desk.world.delete(APPROVAL, "mine")
     await desk.closed()
+
+
+async def test_one_in_another_namespace_than_its_bundle_does_not_count(desk: Desk, people: People) -> None:
+    await desk.world.client.apply(RESOURCES[NAMESPACE.kind], namespace(OTHER), field_manager="test", force=True)
+    dana = await people.bind(user_of("dana"), "kardinal-promoter", namespace=OTHER)
+    await people.until_allowed(dana.name, ("create", "approvals.kardinal.io"), namespace=OTHER)
+
+    answer = await dana.create(APPROVAL, approval("mine", desk.bundle, namespace=OTHER))
+    # The gate is evaluated again after a change of its Bundle.
+    await desk.world.client.patch(BUNDLE, "app-1", TEAM, {"metadata": {"labels": {"looked": "at"}}})
+
+    assert answer.status == 201, answer
+    await desk.stays_closed()
 
 
 async def test_forged_one_is_refused_by_the_policy(desk: Desk, people: People) -> None:
