@@ -42,6 +42,16 @@ def test_a_step_of_another_package_is_known_by_its_name(packages: Path) -> None:
     assert "notify" in extensions.registry.steps
 
 
+def test_a_provider_of_metrics_of_another_package_is_known_by_its_name(packages: Path) -> None:
+    module = (
+        "from kardinal.promotion.metrics.provider import MetricProvider, MetricRequest, Samples\n"
+        "GRAPHITE = MetricProvider('graphite', asked=lambda query: MetricRequest(path='/render'),\n"
+        "    read=lambda status, body: Samples((), single=True))\n"
+    )
+    install(packages, "graphite = acme_extension:GRAPHITE", group="kardinal.metrics", module=module)
+    assert set(load_extensions().metrics) == {"prometheus", "graphite"}
+
+
 @pytest.mark.parametrize(
     ("entry", "group", "module", "says"),
     [

@@ -116,6 +116,18 @@ async def test_outage_of_the_server_fails_nothing(
     await world.wait_for(PROMOTION_STEP, STEP, state("Verified"), within=timedelta(minutes=3))
 
 
+@pytest.mark.virtual_time("waits for some minutes")
+async def test_successes_before_the_promotion_do_not_count(
+    world: World, repository: GitRepository, server: MetricServer
+) -> None:
+    server.answer = (1.0,)
+    canary = gate("canary", 'metrics["success-rate"].value > 0.9', applies_to=DEV)
+    await begin(world, repository, check(server, interval="10s"), canary)
+    verified = await world.wait_for(PROMOTION_STEP, STEP, state("Verified"))
+    waited = moment(verified, "verifiedAt") - moment(verified, "verifyingSince")
+    assert timedelta(minutes=2) <= waited <= timedelta(minutes=2, seconds=25)
+
+
 @pytest.mark.virtual_time("waits for twenty minutes")
 async def test_time_and_deadline_count_anew_after_health_broke(
     world: World, repository: GitRepository, server: MetricServer
