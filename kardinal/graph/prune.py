@@ -42,9 +42,9 @@ def next_wave(
     """Return the deletions that may happen now. `made` are the nodes whose wanted object exists."""
     candidates = []
     for key, obj in owned:
-        node = graph.by_label.get(node_of(obj, identity) or "")
         if key in wanted:
             continue
+        node = graph.by_label.get(node_of(obj, identity) or "")
         if node is None:
             candidates.append((_annotated_layer(obj), key, obj))
         elif node.id in excluded or node.id in made:

@@ -125,9 +125,7 @@ class AccountRights:
         return True
 
     async def allows(self, account: Account, right: _Right) -> bool:
-        """Return whether an account has a right: on all objects of the namespace, or else on the one that is named."""
-        if right.name and await self.allows(account, right._replace(name="")):
-            return True
+        """Return whether an account has a right."""
         spec = {"user": account.user, "groups": account.groups, "resourceAttributes": right.attributes()}
         ask = partial(self._ask, ACCESS_REVIEW, spec)
         return await self._answers.get((account, right), ask, max_age=ANSWER_SECONDS)
@@ -155,7 +153,9 @@ class Permits:
         """Raise Unobserved unless the account may do this; `namespace` is empty for all namespaces."""
         account = self.require_account(resource)
         right = _Right(verb, resource, namespace, name)
-        if not self._answer(account, right):
+        # A right on all objects is asked for once, however many of them a Graph has.
+        allowed = self._answer(account, right._replace(name="")) or (bool(name) and self._answer(account, right))
+        if not allowed:
             message = f"ServiceAccount {account.name} may not {right}: give it that right"
             raise Unobserved("Error", "AccessDenied", message)
 

@@ -46,8 +46,9 @@ RESYNC = timedelta(minutes=30)
 """The interval at which each Graph is walked again, so that its objects are compared with what its nodes want."""
 ASK_AGAIN = timedelta(seconds=ANSWER_SECONDS)
 """The interval at which to ask again for what no event tells of: rights, Secrets, and kinds that are not installed."""
-PASSES = 3
-"""The most passes for each node: to learn its kind, to learn what it may read, and to apply its object."""
+PASSES = 6
+"""The most passes for each node: to learn its kind, whether its account is lent, what that may do with all objects and
+with this one, to read the kind, and to apply its object."""
 ROOM_INTERVAL = timedelta(minutes=1)
 """The interval at which to check again whether a namespace has room for the expressions of a Graph."""
 

@@ -190,6 +190,16 @@ async def test_account_may_not_read_all_that_the_controller_reads(world: World) 
     assert await nodes(world) == {"read": ("Ready", ""), "all": denied, "web": ("Blocked", "DependencyFailed")}
 
 
+async def test_right_on_one_object_is_no_right_on_another(world: World) -> None:
+    await make_account(world, "deployer", rule("get", on="deployments", group="apps", names=("ours",)))
+    await world.apply(deployment("ours", namespace=TEAM), deployment("theirs", namespace=TEAM))
+    await start_controller(world)
+    ours = reads("Deployment", "ours", version="apps/v1", node="ours")
+    theirs = reads("Deployment", "theirs", version="apps/v1", node="theirs")
+    await world.apply(graph(ours, theirs))
+    assert await nodes(world) == {"ours": ("Ready", ""), "theirs": ("Error", "AccessDenied")}
+
+
 @pytest.mark.usefixtures("deployer")
 async def test_rights_of_one_account_are_not_those_of_another(world: World) -> None:
     await make_account(world, "intern")
