@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ PEOPLE = 1_024
 """The most tokens whose users are remembered, by their hashes."""
 REVIEWS_PER_MINUTE = 60
 ALL_REVIEWS_PER_MINUTE = 600
-"""The tokens a minute and address, and of all addresses, that the API server is asked about."""
+"""The unknown tokens a minute and address, and of all addresses, that the API server is asked about."""
 APPROVALS_PER_MINUTE = 100
 """The most Approvals per minute and Bundle."""
 
@@ -74,6 +75,8 @@ class ApprovalPosts:
         self._bodies = bodies
         # By the hash of a token, so that no valid token is in memory longer than its request.
         self._people = RecentAnswers[Person | None](clock=clock, most=PEOPLE)
+        self._accepted: OrderedDict[bytes, None] = OrderedDict()
+        """The hashes of tokens that were valid at their last review: a stranger does not keep them from another."""
         self._asked = RateLimit(limit=REVIEWS_PER_MINUTE, window=60.0, clock=clock)
         self._all_asked = RateLimit(limit=ALL_REVIEWS_PER_MINUTE, window=60.0, clock=clock)
         self._failures = RateLimit(limit=ATTEMPTS_PER_MINUTE, window=60.0, clock=clock)
@@ -106,12 +109,19 @@ class ApprovalPosts:
         raise unauthorized("the API server does not accept this token")
 
     async def _reviewed(self, token: str, address: str) -> Person | None:
-        async def ask() -> Person | None:
-            if wait := self._asked.admit(address) or self._all_asked.admit(""):
-                raise _too_many("tokens to review", wait)
-            return await self._reviews.person_of(token)
-
         key = hashlib.sha256(token.encode()).digest()
+
+        async def ask() -> Person | None:
+            if key not in self._accepted and (wait := self._asked.admit(address) or self._all_asked.admit("")):
+                raise _too_many("tokens to review", wait)
+            person = await self._reviews.person_of(token)
+            self._accepted.pop(key, None)
+            if person is not None:
+                self._accepted[key] = None
+                if len(self._accepted) > PEOPLE:
+                    self._accepted.popitem(last=False)
+            return person
+
         try:
             return await self._people.get(key, ask, max_age=FRESH)
         except Refusal as refusal:

@@ -10,6 +10,7 @@ import pytest
 from kardinal.kube import Invalid, PatchType
 from kardinal.objects.conditions import format_time
 from kardinal.promotion.kinds import APPROVAL, BUNDLE, POLICY_GATE
+from kardinal_controller.approvals.posts import FRESH, REVIEWS_PER_MINUTE
 from tests.approvals.conftest import GATE, INSTANCE, SIGNED_OFF, Desk, opened, user_of
 from tests.support.names import DEV, POLICIES, STAGING, TEAM
 from tests.support.objects import bundle, gate
@@ -144,6 +145,18 @@ async def test_token_that_is_none_is_refused(desk: Desk, token: str) -> None:
 async def test_failed_attempts_are_limited_by_address(desk: Desk) -> None:
     answers = [(await desk.post(f"{STRANGER}{number}", data=b"x"))[0] for number in range(31)]
     assert answers == [401] * 30 + [429]
+
+
+async def test_strangers_do_not_keep_an_approver_from_a_review(desk: Desk) -> None:
+    dana = await desk.approver()
+    lee = await desk.approver("lee")
+    assert (await desk.post(dana))[0] == 201
+    for number in range(REVIEWS_PER_MINUTE):
+        await desk.post(f"{STRANGER}{number}", data=b"x")
+    await desk.world.live(timedelta(seconds=FRESH + 1))
+
+    assert (await desk.post(lee))[1]["detail"].startswith("too many tokens to review")
+    assert (await desk.post(dana))[0] == 201
 
 
 async def test_large_body_is_refused_and_not_read_before_the_token(desk: Desk) -> None:
