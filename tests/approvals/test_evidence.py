@@ -1,4 +1,4 @@
-"""Who has approved stands in the pull request, in `kardinal explain` and in the evidence of the Bundle."""
+"""The names of approvers stand in the pull request, in `kardinal explain` and in the evidence of the Bundle."""
 
 from __future__ import annotations
 
