@@ -18,6 +18,7 @@ from tests.support.accounts import allow, lend, make_account, rule
 from tests.support.identities import RESOURCES
 from tests.support.names import POLICIES, TEAM
 from tests.support.objects import gate
+from tests.support.people import people_of
 from tests.support.programs import start_controller
 from tests.support.world import World
 
@@ -286,3 +287,31 @@ async def test_kind_that_the_controller_may_not_watch_is_named_with_the_remedy(w
     await world.apply(graph(reads("ConfigMap", "settings")))
     assert await nodes(world) == {"read": ("Error", "WatchForbidden")}
     assert 'a ClusterRole with the label kardinal.io/aggregate-to-graph: "true"' in await message(world, "read")
+
+
+@pytest.mark.virtual_time("kinds are asked for again after a minute")
+@pytest.mark.usefixtures("deployer")
+async def test_kinds_are_asked_for_where_their_definitions_may_not_be_watched(world: World) -> None:
+    await world.client.delete(RESOURCES["ClusterRole"], "kardinal-graph-kinds")
+    definitions = "customresourcedefinitions.apiextensions.k8s.io"
+    async with people_of(world) as people:
+
+        async def is_refused() -> bool:
+            return not await people.allowed(world.user("controller"), "watch", definitions, namespace="")
+
+        await world.until(is_refused)
+    controller = await start_controller(world)
+    absent = reads("Widget", "w", version="example.com/v1")
+    await world.apply(graph(template(deployment()), absent))
+    assert await nodes(world) == {"web": ("Ready", ""), "read": ("Pending", "KindNotInstalled")}
+    watched = {informer.resource.kind for informer in controller.manager.dynamic.informers}
+    assert "CustomResourceDefinition" not in watched
+    asked: list[str] = []
+
+    def note(request: Any) -> None:
+        asked.append(request.resource)
+
+    subscription = world.audit.subscribe(note)
+    await world.live(A_MINUTE)
+    subscription.close()
+    assert any(path.startswith("/apis") for path in asked)
