@@ -11,9 +11,13 @@ from kardinal.objects import JsonObject
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.promotion.policy.evaluate import fault
 from kardinal_controller.program import ControlPlane
+from tests.agent.promotion_steps import freeze_gate, start_agent
 from tests.bundles.scripted_agent import ScriptedAgent
+from tests.support.clock import VirtualClock
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
-from tests.support.objects import bundle, gate, pipeline
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.programs import start_controller
+from tests.support.repository import GitRepository
 from tests.support.world import World
 
 REPOSITORY = "file:///repo"
@@ -176,3 +180,29 @@ async def test_skip_permission_is_not_opened_by_the_absence_of_an_input(world: W
     await world.apply(bundle("app-1", intent={"skip": [STAGING]}))
     denied = await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "SkipDenied")
     assert "upstream is not read here" in str(denied["status"]["conditions"])
+
+
+@pytest.mark.virtual_time("minutes without a controller")
+async def test_answer_about_another_environment_ends_without_a_controller(
+    world: World, repository: GitRepository, clock: VirtualClock
+) -> None:
+    controller = await start_controller(world, standalone=False)
+    await start_agent(world, shard="eu")
+    proven = gate("g", f'upstream["{DEV}"].version == "1.1.0"', applies_to=STAGING, recheckInterval="5m")
+    environments = [environment(DEV), environment(STAGING, shard="eu")]
+    await world.apply(proven, freeze_gate(), pipeline(repository, environments=environments))
+    await world.settle()
+    await world.apply(bundle("app-1"))
+    await ScriptedAgent(world).verify(f"app-1-{DEV}")
+    step = f"app-1-{STAGING}"
+    await world.wait_for(PROMOTION_STEP, step, lambda found: "freeze" in found["status"].get("message", ""))
+    await world.stop(controller)
+    clock.skip(timedelta(minutes=11))
+    await world.delete(POLICY_GATE, freeze_gate()["metadata"]["name"])
+    await world.wait_for(
+        PROMOTION_STEP, step, lambda found: "its answer counted until" in found["status"].get("message", "")
+    )
+    await world.idle(timedelta(minutes=30))
+    assert repository.promotions(STAGING) == []
+    await start_controller(world, standalone=False)
+    await world.until(lambda: repository.promotions(STAGING))
