@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -110,7 +111,7 @@ async def test_status_and_explain_say_which_values_left_an_environment_out(
 
 @pytest.mark.parametrize("allowed", [False, True])
 async def test_condition_that_is_false_needs_a_permission_where_an_org_gate_binds(
-    world: World, controller: ControlPlane, agent: ScriptedAgent, allowed: bool
+    world: World, controller: ControlPlane, cli: InProcess, allowed: bool
 ) -> None:
     labels = {"kardinal.io/type": "skip-permission"}
     permission = gate("skips", str(allowed).lower(), applies_to=STAGING, namespace=POLICIES, labels=labels)
@@ -120,6 +121,9 @@ async def test_condition_that_is_false_needs_a_permission_where_an_org_gate_bind
     await world.apply(bundle("app-1", labels={"tier": "tin"}))
     phase = "Promoting" if allowed else "SkipDenied"
     await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == phase)
+    assert "SKIPPED: its condition is false: bundle.labels.tier = tin" in await cli(
+        "explain", "my-app", "--env", STAGING
+    )
 
 
 async def test_newer_bundle_waits_for_no_environment_that_an_older_one_left_out(
@@ -128,7 +132,13 @@ async def test_newer_bundle_waits_for_no_environment_that_an_older_one_left_out(
     await world.apply(pipeline(REPOSITORY, environments=WAY, promotionPolicy="queue"))
     await world.settle()
     await world.apply(bundle("app-1", labels={"tier": "tin"}))
-    await agent.verify(f"app-1-{DEV}", f"app-1-{PROD}")
+    await agent.verify(f"app-1-{DEV}")
+    await agent.land(f"app-1-{PROD}")
+    await world.live(timedelta(seconds=1))
     await world.apply(bundle("app-2", tag="2.0.0", labels={"tier": "gold"}))
-    await agent.verify(f"app-2-{DEV}", f"app-2-{STAGING}", f"app-2-{PROD}")
-    await world.wait_for(BUNDLE, "app-2", lambda obj: obj["status"].get("phase") == "Verified")
+    await agent.verify(f"app-2-{DEV}")
+    await agent.prepare(f"app-2-{STAGING}")
+    admitted = await world.wait_for(
+        BUNDLE, "app-2", lambda obj: "admittedAt" in obj["status"]["environments"].get(STAGING, {})
+    )
+    assert admitted["status"]["phase"] == "Promoting"

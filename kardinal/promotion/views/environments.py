@@ -14,6 +14,7 @@ from datetime import datetime
 from kardinal.promotion.api import Bundle, Graph, Pipeline, PromotionStep
 from kardinal.promotion.api.bundle import AttemptRecord, EnvironmentStatus
 from kardinal.promotion.api.promotion_step import PromotionStepStatus
+from kardinal.promotion.translation.conditional import left_out
 from kardinal.promotion.translation.environment_order import OrderError, topological
 from kardinal.promotion.translation.environment_order import upstreams as upstreams_of
 from kardinal.promotion.translation.errors import InvalidSpec
@@ -134,15 +135,19 @@ def environment_states(
     from the Pipeline since. `steps` are the PromotionSteps by environment.
     """
     edges = _edges(pipeline, bundle, topology)
+    # With the Graph, the status has the environments that were left out.
+    conditions = left_out(pipeline.spec.environments, bundle)[0] if topology is None else {}
     listed = [environment.name for environment in pipeline.spec.environments]
     names = dict.fromkeys((*listed, *edges, *bundle.status.environments))
     closed = [gate for gate in gates if gate.answer != "PASS"]
     found: dict[str, EnvironmentState] = {}
     # Upstream environments first, because `_ahead` reads their states.
     for name in sorted(names, key=lambda name: _depth(name, edges)):
-        state = _reached(name, bundle, steps.get(name), edges) or _ahead(
-            name, bundle, edges, found, [gate for gate in closed if gate.environment == name]
-        )
+        state = _reached(name, bundle, steps.get(name), edges)
+        if state is None and name in conditions and name not in edges:
+            message = f"its condition is false: {conditions[name]}"
+            state = EnvironmentState(name=name, state="Skipped", message=message)
+        state = state or _ahead(name, bundle, edges, found, [gate for gate in closed if gate.environment == name])
         found[name] = state
     return [found[name] for name in names]
 
