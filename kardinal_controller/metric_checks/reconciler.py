@@ -44,8 +44,12 @@ QUERIES = 16
 AGAIN = timedelta(minutes=1)
 """The time after which a Secret that could not be used is read again."""
 
-_SHORTEST, _LONGEST = timedelta(seconds=2), timedelta(hours=1)
-_BRIEFEST, _SLOWEST = timedelta(seconds=1), timedelta(seconds=25)
+_SHORTEST = timedelta(seconds=2)
+_LONGEST = timedelta(hours=1)
+"""The bounds of `spec.interval`."""
+_BRIEFEST = timedelta(seconds=1)
+_SLOWEST = timedelta(seconds=25)
+"""The bounds of `spec.timeout`."""
 
 log = structlog.get_logger(__name__)
 

@@ -35,7 +35,8 @@ def of_kind(kind: str) -> dict[str, Any]:
 
 
 async def test_check_and_gate_open_the_way(world: World) -> None:
-    check, gate = of_kind("MetricCheck"), of_kind("PolicyGate")
+    check = of_kind("MetricCheck")
+    gate = of_kind("PolicyGate")
     gate["metadata"] |= {"namespace": POLICIES, "labels": {"kardinal.io/applies-to": DEV}}
     check["metadata"]["namespace"] = POLICIES
     async with serving_metrics() as server:

@@ -56,7 +56,8 @@ class RunningPrometheus:
 def running_prometheus(directory: Path, *, certificate: Path | None = None) -> Iterator[RunningPrometheus]:
     """Run a Prometheus; with a `certificate`, over TLS and for `USER` alone."""
     assert PROMETHEUS is not None
-    exporter, port = _free_port(), _free_port()
+    exporter = _free_port()
+    port = _free_port()
     config = {
         "global": {"scrape_interval": "200ms", "scrape_timeout": "200ms"},
         "scrape_configs": [{"job_name": "shop", "static_configs": [{"targets": [f"127.0.0.1:{exporter}"]}]}],
