@@ -11,7 +11,7 @@ ROOM = 4 << 30
 
 
 def pytest_configure() -> None:
-    """Put pytest's directories into memory. Whoever sets PYTEST_DEBUG_TEMPROOT, pytest's own variable, knows better."""
+    """Put pytest's directories into memory, unless PYTEST_DEBUG_TEMPROOT, a variable of pytest, names a place."""
     if has_room(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
