@@ -120,7 +120,7 @@ _ALL: Final = (
         "Environment", "Waiting", "The Bundle comes here when what is before it is Verified and its gates open.", _WATCH
     ),
     State("Environment", "Blocked", "A gate is closed that time alone does not open.", _EXPLAIN),
-    State("Environment", "Skipped", "The Bundle leaves it out, which a gate permitted."),
+    State("Environment", "Skipped", "The Bundle leaves it out: a gate permitted it, or its condition `when` is false."),
     State(
         "Environment",
         "Superseded",
