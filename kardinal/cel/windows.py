@@ -44,11 +44,17 @@ class Window:
         return (day in self.days and minute >= self.start) or ((day - 1) % 7 in self.days and minute < self.end)
 
 
-@lru_cache(maxsize=512)
 def parse_window(text: str) -> Window:
-    """Return the window that `text` describes; raises `Fault`."""
+    """Return the window that `text` describes; raises `Fault`. A text of any length costs the same."""
+    if len(text) > _LONGEST:
+        raise _malformed()
+    return _parsed(text)
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str) -> Window:
     words = text.split()
-    if not words or len(text) > _LONGEST:
+    if not words:
         raise _malformed()
     days = frozenset(range(7)) if _TIME.fullmatch(words[0]) else _days(words.pop(0))
     if not days or len(words) > 1:

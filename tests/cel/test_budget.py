@@ -19,7 +19,7 @@ FREE = {
     *("first", "last", "sign", "major", "minor", "patch"),
     *(f"math.{name}" for name in ("abs", "ceil", "floor", "round", "trunc", "sign", "sqrt")),
     *(f"math.{name}" for name in ("isNaN", "isInf", "isFinite", "bitAnd", "bitOr", "bitXor", "bitNot")),
-    *("math.bitShiftLeft", "math.bitShiftRight"),
+    *("math.bitShiftLeft", "math.bitShiftRight", "inWindow"),
 }
 """Functions whose work does not grow with their operands: numbers have 64 bits, and a string is itself."""
 

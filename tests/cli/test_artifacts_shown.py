@@ -58,11 +58,12 @@ async def test_every_image_of_a_bundle_stands_in_every_table(cli: Cli, world: Wo
     assert f"Bundle my-app-1 ({SHOWN}): Promoting" in (await cli.attempt("get", "steps", "my-app")).err
 
 
+WITHOUT_CONDITIONS = ("GraphRevision", "Approval")
+
+
 @pytest.mark.parametrize(
     "definition",
-    [
-        each for each in shipped_definitions() if each["spec"]["names"]["kind"] != "GraphRevision"
-    ],  # Its status is empty.
+    [each for each in shipped_definitions() if each["spec"]["names"]["kind"] not in WITHOUT_CONDITIONS],
     ids=lambda each: each["spec"]["names"]["kind"],
 )
 def test_kubectl_shows_a_message_of_every_kind_with_conditions(definition: dict[str, Any]) -> None:

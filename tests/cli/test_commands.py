@@ -94,7 +94,8 @@ async def test_pause_creates_a_freeze_gate_and_resume_deletes_it(cli: Cli, world
     assert (before.code, "No such option" in before.err) == (2, True)
     assert await cli("pause", "my-app", "--reason", "audit week") == "Pipeline my-app paused\n"
     frozen = await world.get(POLICY_GATE, "my-app-freeze")
-    assert frozen["spec"] == {"expression": "false", "message": "audit week", "recheckInterval": "5m"}
+    defaults = {"recheckInterval": "5m", "timeZone": "UTC"}
+    assert frozen["spec"] == {"expression": "false", "message": "audit week", **defaults}
     assert frozen["metadata"]["labels"]["kardinal.io/type"] == "freeze"
     assert "already" in await cli("pause", "my-app")
     assert "my-app (paused)" in await cli("get", "pipelines")

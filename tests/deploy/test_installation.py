@@ -56,7 +56,7 @@ async def test_the_commands_work(
 
 
 def test_the_page_applies_every_manifest() -> None:
-    """But those that are an alternative to another one, or a right that the guides of Argo CD and Flux offer."""
+    """But those that are an alternative to another one, or a right that a guide offers."""
     named = [Path(path) for words in commands(*PAGES["installation"]) for path in files_of(words)]
     applied = {
         found for path in named for found in ((ROOT / path).glob("*.yaml") if (ROOT / path).is_dir() else [ROOT / path])
@@ -66,6 +66,7 @@ def test_the_page_applies_every_manifest() -> None:
         "deploy/secrets/every-namespace.yaml",
         "deploy/agent/secrets/every-namespace.yaml",
         "deploy/tools/refresh/namespace.yaml",
+        "deploy/holidays/namespace.yaml",
     }
 
 
