@@ -93,6 +93,7 @@ async def test_gate_that_was_not_evaluated_yet_says_what_is_not_known(world: Wor
     assert "RESULT: BLOCKED by soak" in shown
 
 
+@pytest.mark.virtual_time("a gate reads the day of the week")
 async def test_replay_asks_today_and_a_file_with_the_recorded_inputs(
     world: World, controller: ControlPlane, agent: ScriptedAgent, cli: InProcess, tmp_path: Path
 ) -> None:
