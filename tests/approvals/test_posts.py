@@ -48,6 +48,7 @@ async def test_deletion_revokes(desk: Desk) -> None:
     assert (await desk.closed())["status"]["reason"] == "approvals = none"
 
 
+@pytest.mark.virtual_time("an approval that expires")
 async def test_approval_ends_at_its_second(desk: Desk) -> None:
     world = desk.world
     ends = format_time((world.clock.now() + timedelta(seconds=3)).replace(microsecond=0))
