@@ -18,11 +18,11 @@ from kardinal.graph.identity import ObjectKey
 from kardinal.graph.selection import Selection, parse_selector
 from kardinal.graph.walk_types import Seen
 from kardinal.objects import CONFIG_MAP, Key
-from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
+from kardinal.promotion.kinds import POLICY_GATE
 from kardinal.runtime import ChangeKind, Event, KeyMemory
 from kardinal_controller.graphs.interests import Interests
 from tests.graph.cluster import NAMESPACE, Cluster, Engine, config, status
-from tests.graph.promotions import BUNDLE_NODE, FREEZE_NODE, gate, step, until_prod, verify
+from tests.graph.promotions import promotion_of, until_prod, verify
 
 FEW = 5
 MANY = 5000
@@ -56,17 +56,7 @@ def median(function: Callable[[], object], *, before: Callable[[], object] | Non
 def promotion() -> Engine:
     """Return the Graph of three environments and two gates, promoted to prod."""
     cluster = Cluster()
-    cluster.create(BUNDLE, "b1", spec={"type": "image"})
-    engine = Engine(
-        cluster,
-        BUNDLE_NODE,
-        step("dev"),
-        step("staging", upstream="dev"),
-        gate("soak", upstream="staging"),
-        gate("hours", upstream="staging"),
-        step("prod", upstream="staging", gates=("soak", "hours")),
-        FREEZE_NODE,
-    )
+    engine = promotion_of(cluster)
     until_prod(cluster, engine)
     return engine
 

@@ -84,3 +84,18 @@ def promotion_nodes() -> list[JsonObject]:
         fields = {"environment": environment, "path": f"environments/{environment}"}
         node["template"]["spec"] |= {"pipeline": "demo", "git": GIT, **fields}
     return [*nodes, FREEZE_NODE]
+
+
+def promotion_of(cluster: Cluster) -> Engine:
+    """Return the Graph of dev, staging and, behind two gates, prod, and create its Bundle."""
+    cluster.create(BUNDLE, "b1", spec={"type": "image"})
+    return Engine(
+        cluster,
+        BUNDLE_NODE,
+        step("dev"),
+        step("staging", upstream="dev"),
+        gate("soak", upstream="staging"),
+        gate("hours", upstream="staging"),
+        step("prod", upstream="staging", gates=("soak", "hours")),
+        FREEZE_NODE,
+    )
