@@ -91,7 +91,7 @@ async def test_a_secret_goes_to_no_host_that_it_does_not_name(
     await world.apply(private(server))
     told = await not_simulated(world, "BranchNotFollowed")
     assert f"git.secretRef: Secret {TEAM}/git is not marked" in told
-    await world.live(timedelta(minutes=2))
+    await world.idle(timedelta(minutes=2))
     assert server.requests == []
 
 
