@@ -127,6 +127,7 @@ async def test_two_viewers_see_what_each_may_list(world: World, controller: Cont
     assert await dana.violations() == []
 
 
+@pytest.mark.local_only("a real API server lets a token expire by its own clock")
 async def test_a_token_that_expires_while_the_page_is_open_is_asked_for_again(world: World, opened: Opened) -> None:
     await bind(world, user_of("dana"), "kardinal-viewer", namespace=TEAM)
     dana = await opened(await token_of(world, "dana"))
