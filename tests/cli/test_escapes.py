@@ -67,6 +67,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.local_only("a server with our definitions stores no such text")
 async def test_no_command_writes_what_others_wrote_to_the_terminal(cli: Cli, promotion: None) -> None:
     done = [await cli.attempt(*command) for command in COMMANDS]
     printed = "".join(each.out + each.err for each in done)
@@ -74,6 +75,7 @@ async def test_no_command_writes_what_others_wrote_to_the_terminal(cli: Cli, pro
     assert printed.count(SHOWN) >= 5
 
 
+@pytest.mark.local_only("a server with our definitions stores no such text")
 async def test_a_terminal_is_told_no_more(cli: Cli, promotion: None) -> None:
     lines = await on_terminal(cli, "status", "my-app", "--bundle", "my-app-1", columns=200)
     assert "hidden" in "".join(lines)
@@ -81,6 +83,7 @@ async def test_a_terminal_is_told_no_more(cli: Cli, promotion: None) -> None:
         assert_harmless(line)
 
 
+@pytest.mark.local_only("a server with our definitions stores no such text")
 async def test_json_and_yaml_stay_what_they_are(cli: Cli, promotion: None) -> None:
     for output in ("json", "yaml"):
         printed = await cli("get", "bundles", "my-app", "-o", output)

@@ -195,6 +195,7 @@ async def test_a_page_of_another_origin_is_refused_behind_a_proxy(page: Page, pr
     ] == 200
 
 
+@pytest.mark.virtual_time("rights are asked for once a minute")
 async def test_a_right_that_was_taken_ends_the_stream(world: World, page: Page, proxies: Authority) -> None:
     await bind(world, "dana", "kardinal-viewer", namespace=TEAM)
     tls = client_context(proxies, proxies.issue("proxy"))

@@ -221,6 +221,7 @@ async def test_log_out_deletes_the_cookies(world: World, page: Page, browser: ai
     assert (await get(browser, page, VIEWER))[0] == 401
 
 
+@pytest.mark.virtual_time("a token of an hour")
 async def test_a_session_ends_with_its_token(world: World, page: Page, browser: aiohttp.ClientSession) -> None:
     await log_in(browser, page, await token_of(world, "dana"))
     kept = browser.cookie_jar.filter_cookies(URL(page.url))
@@ -237,6 +238,7 @@ async def test_a_session_ends_with_its_token(world: World, page: Page, browser: 
         assert answer.status == 401
 
 
+@pytest.mark.virtual_time("a token is asked about once a minute")
 async def test_a_revoked_token_ends_the_stream_and_the_session(
     world: World, page: Page, browser: aiohttp.ClientSession
 ) -> None:
@@ -250,6 +252,7 @@ async def test_a_revoked_token_ends_the_stream_and_the_session(
     assert (await get(browser, page, VIEWER))[0] == 401
 
 
+@pytest.mark.virtual_time("rights are asked for once a minute")
 async def test_a_right_that_was_taken_ends_the_stream(world: World, page: Page, browser: aiohttp.ClientSession) -> None:
     token = await token_of(world, "dana")
     await bind(world, user_of("dana"), "kardinal-viewer", namespace=TEAM)
@@ -280,6 +283,7 @@ async def test_a_token_over_plain_http_of_a_network_is_refused(
         assert answered.cookies["kardinal-ui"]["secure"]
 
 
+@pytest.mark.virtual_time("rights are asked for once a minute")
 async def test_many_requests_of_a_viewer_ask_once(world: World, page: Page, browser: aiohttp.ClientSession) -> None:
     token = await token_of(world, "dana")
     await bind(world, user_of("dana"), "kardinal-viewer", namespace=TEAM)
