@@ -48,7 +48,7 @@ async def test_sentence_changes_at_its_time_without_any_event(world: World, sess
 
         await world.live(timedelta(minutes=11))
 
-        assert "until" not in overview.document["rows"][f"{TEAM}/my-app"]["why"]
+        await world.until(lambda: "until" not in overview.document["rows"][f"{TEAM}/my-app"]["why"])
 
 
 async def test_row_that_cannot_be_computed_keeps_no_other_from_its_viewers(
