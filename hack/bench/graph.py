@@ -1,31 +1,63 @@
-"""Measure the Graph engine without an API server: compiling, walking, and finding the Graphs of a change.
+"""Measure the Graph engine: one Graph, many Graphs, and many gates that wait for a time.
 
-    python -m hack.bench.graph         run it after a change of `kardinal/graph` or of `kardinal_controller/graphs`
+    python -m hack.bench.graph                  run it after a change of the Graph engine or of gates
+    python -m hack.bench.graph calls starts     only some parts: `calls`, `starts`, `gates`
 
-Each row is the median CPU time of one call beside its goal. A walk is measured after a change of one object. The
-objects are in memory.
+`calls`: the median CPU time of one call, of objects in memory; a walk is measured after a change of one object.
+`starts`: the CPU time and memory of the engine, a process of its own, on the API server of the local plane, another
+process. It starts on Graphs without any object, and again when all objects exist; then nothing happens for a minute.
+`gates`: the CPU time of controller and agent in a minute in which PolicyGates wait for a time that does not come.
 """
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
+from hack.bench import subjects
+from hack.bench.subjects import Subject, difference, run_beside_tool, run_module, run_subject
+from hack.bench.team import NAMESPACE as DEFAULT
+from hack.bench.team import Site, Team
 from kardinal.graph.compile import compile_graph
 from kardinal.graph.identity import ObjectKey
 from kardinal.graph.selection import Selection, parse_selector
 from kardinal.graph.walk_types import Seen
-from kardinal.objects import CONFIG_MAP, Key
+from kardinal.kube import Client, load_connection
+from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject, Key
 from kardinal.promotion.kinds import POLICY_GATE
 from kardinal.runtime import ChangeKind, Event, KeyMemory
 from kardinal_controller.graphs.interests import Interests
+from kardinal_local.stack import install
 from tests.graph.cluster import NAMESPACE, Cluster, Engine, config, status
 from tests.graph.promotions import promotion_of, until_prod, verify
 
 FEW = 5
 MANY = 5000
+
+IDLE_SECONDS = 60.0
+QUIET_SECONDS = 5.0
+CLIENTS = 16
+PIPELINES = 1250
+TIMED = (
+    "bundle.upstreamSoakMinutes >= 6000",
+    "bundle.upstreamSoakMinutes >= 9000 && schedule.hour >= 9",
+    'bundle.upstreamSoakMinutes >= 9000 || schedule.inWindow("Wed 03:00-03:01")',
+    'schedule.inWindow("Wed 03:00-03:01")',
+    'schedule.inWindow("Wed 03:00-03:01") && !schedule.isWeekend',
+    'schedule.dayOfWeek == "Wednesday" && schedule.hour == 3',
+    'now() >= timestamp("2100-01-01T00:00:00Z")',
+    'now() - timestamp("2100-01-01T00:00:00Z") > duration("1h")',
+)
+"""The expressions of gates that stay closed for as long as this takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +127,8 @@ def lookup(graphs: int) -> float:
     return median(lambda: found.concerned(POLICY_GATE, event), times=1000)
 
 
-def main() -> None:
+def calls() -> None:
+    """Print the cost of one Graph."""
     small = promotion()
     spec = {"nodes": small.nodes}
     large = chain(1000)
@@ -118,6 +151,125 @@ def main() -> None:
         Row(f"find the Graph of a change beside {MANY:,} Graphs", lookup(MANY), 5e-5),
     ):
         print(row)
+
+
+# Many Graphs.
+
+
+def chained(name: str, nodes: int) -> JsonObject:
+    """Return a Graph of ConfigMaps that each read the one before, and of all that other people have marked."""
+    watch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"selector": {"graph": name}}}
+    listed: list[JsonObject] = [{"id": "marked", "watch": watch}]
+    for number in range(nodes - 1):
+        data = {"text": f"${{n{number - 1}.metadata.name}} and ${{string(size(marked))}}"} if number else {}
+        ready = [f"${{n{number}.metadata.uid != ''}}"]
+        listed.append(config(f"n{number}", data, name=f"{name}-{number}", readyWhen=ready))
+    return {
+        "apiVersion": GRAPH.api_version,
+        "kind": GRAPH.kind,
+        "metadata": {"name": name, "namespace": DEFAULT},
+        "spec": {"nodes": listed},
+    }
+
+
+async def together(make: Callable[[Any], Awaitable[object]], items: Iterable[Any]) -> None:
+    """Call `make` with each item, several at once."""
+    waiting = iter(items)
+
+    async def work() -> None:
+        for item in waiting:
+            await make(item)
+
+    await asyncio.gather(*(work() for _ in range(CLIENTS)))
+
+
+async def quiet(cluster: subjects.Cluster) -> None:
+    """Return when the programs have asked nothing for a while."""
+    before = None
+    while (now := (await cluster.requests()).total()) != before:
+        before = now
+        await asyncio.sleep(QUIET_SECONDS)
+
+
+async def idle_minute(cluster: subjects.Cluster) -> tuple[float, int]:
+    """Return the CPU seconds of the programs in a minute, and the writes to the API server."""
+    before = await cluster.requests()
+    spent = cluster.programs.cpu()
+    await asyncio.sleep(IDLE_SECONDS)
+    asked = difference(await cluster.requests(), before)
+    for request, count in asked.items():
+        print(f"    {count:>6} {request.verb} {request.resource} by {request.user}")
+    return cluster.programs.cpu() - spent, sum(count for request, count in asked.items() if request.writes)
+
+
+async def start(plane: Subject, title: str) -> None:
+    """Start the engine, and print what it takes until it has no more to do, and a minute after that."""
+    async with run_module("hack.bench.engine", str(plane.kubeconfig)) as engine:
+        cluster = subjects.Cluster(plane, engine)
+        await quiet(cluster)
+        spent = engine.cpu()
+        memory = engine.memory()
+        idle, writes = await idle_minute(cluster)
+    print(f"{spent:9.1f} s {memory:6.0f} MB   {title}; a minute after it {idle:.2f} s, {writes} writes", flush=True)
+
+
+async def starts() -> None:
+    """Print the cost of the engine's start: of 100 Graphs (case A90), and of thousands."""
+    for graphs, nodes, goal in ((100, 20, 10), (MANY, 9, 30)):
+        async with AsyncExitStack() as stack:
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kardinal-bench-")))
+            plane = await stack.enter_async_context(run_subject("plane", directory / "plane"))
+            connection = await load_connection(plane.kubeconfig)
+            client = await stack.enter_async_context(Client(connection, user_agent="kardinal-bench"))
+            await install(client)
+            await together(partial(client.create, GRAPH), (chained(f"g{number}", nodes) for number in range(graphs)))
+            await start(plane, f"start on {graphs:,} new Graphs of {nodes} nodes")
+            await start(plane, f"start again, where all objects exist: goal {goal} s, 600 MB, 0 writes")
+
+
+# Many gates.
+
+
+def gate_template(number: int, expression: str) -> JsonObject:
+    labels = {"kardinal.io/applies-to": "staging"}
+    return {
+        "apiVersion": POLICY_GATE.api_version,
+        "kind": POLICY_GATE.kind,
+        "metadata": {"name": f"timed-{number}", "namespace": DEFAULT, "labels": labels},
+        "spec": {"expression": expression},
+    }
+
+
+async def gates() -> None:
+    """Print the cost of an idle minute in which 10,000 gates wait, and of the same Bundles before that."""
+    async with AsyncExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kardinal-bench-")))
+        site = Site("app", directory / "gitops.git", (directory / "gitops.git").as_uri())
+        await asyncio.to_thread(site.create, PIPELINES)
+        cluster = await stack.enter_async_context(run_beside_tool(directory, [site.directory], api="plane"))
+        connection = await load_connection(cluster.kubeconfig)
+        client = await stack.enter_async_context(Client(connection, user_agent="kardinal-bench"))
+        team = Team(client, site)
+        for number, expression in enumerate(TIMED):
+            await client.create(POLICY_GATE, gate_template(number, expression))
+        await team.start(await team.grow(PIPELINES))
+        await quiet(cluster)
+        number = len((await client.list(POLICY_GATE, DEFAULT)).items) - len(TIMED)
+        spent, writes = await idle_minute(cluster)
+    share = spent / IDLE_SECONDS
+    print(f"{share:9.2%}   goal 1 %   CPU while {number:,} gates wait for a time, {writes} writes in a minute")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure the Graph engine.")
+    parser.add_argument("parts", nargs="*", choices=("calls", "starts", "gates"), default=["calls", "starts", "gates"])
+    parts = parser.parse_args().parts
+    if "calls" in parts:
+        calls()
+    if "starts" in parts:
+        asyncio.run(starts())
+    if "gates" in parts:
+        asyncio.run(gates())
 
 
 if __name__ == "__main__":

@@ -112,12 +112,11 @@ class Team:
         `target` is the last environment of the Bundles; defaults to the last one of the Pipelines. Raises
         `RuntimeError` if a Bundle fails.
         """
-        self._walked += 1
-        waiting = {f"{pipeline}-{self._walked}" for pipeline in pipelines}
+        waiting = {f"{pipeline}-{self._walked + 1}" for pipeline in pipelines}
         watch = self._client.watch(BUNDLE, NAMESPACE, initial_events=True, timeout_seconds=DEADLINE)
         async with asyncio.timeout(DEADLINE), watch as events:
             began = time.perf_counter()
-            await asyncio.gather(*(self._client.create(BUNDLE, self._bundle(each, target)) for each in pipelines))
+            await self.start(pipelines, target=target)
             async for event in events:
                 phase = event.object.get("status", {}).get("phase")
                 name = event.object["metadata"].get("name")
@@ -128,6 +127,11 @@ class Team:
                 if not waiting:
                     return time.perf_counter() - began
         raise RuntimeError(f"the watch ended before {_few(waiting)} were Verified")
+
+    async def start(self, pipelines: Sequence[str], *, target: str = ENVIRONMENTS[-1]) -> None:
+        """Create one Bundle for each Pipeline; `target` as above."""
+        self._walked += 1
+        await asyncio.gather(*(self._client.create(BUNDLE, self._bundle(each, target)) for each in pipelines))
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[Moments]:

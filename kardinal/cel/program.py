@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from kardinal.cel.budget import Budget, Limits
 from kardinal.cel.cache import SourceCache
@@ -21,7 +21,7 @@ from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.lowering import lower
 from kardinal.cel.references import Reference, is_volatile, references
 from kardinal.cel.syntax import Node
-from kardinal.cel.thresholds import Threshold, thresholds
+from kardinal.cel.thresholds import SEARCHED, Threshold, thresholds
 from kardinal.cel.values import to_json
 from kardinal.cel.weights import weight
 
@@ -132,12 +132,36 @@ class Program:
                 seen.append((str(reference), value))
         return seen
 
+    @property
+    def polled(self) -> bool:
+        """Return whether time may change the result at moments that `next_flip` does not find."""
+        return any(threshold.sides is None and threshold.unit is None for threshold in self._thresholds)
+
     def next_flip(self, scope: Mapping[str, object], *, now: datetime, budget: Budget | None = None) -> datetime | None:
         """Return the earliest moment after `now` at which time alone can change the result; None when it cannot."""
         budget = budget or Budget(self._limits)
-        moments = [threshold.after(scope, now, budget) for threshold in self._thresholds]
-        return min((moment for moment in moments if moment is not None), default=None)
+        moments = [threshold.after(scope, now, budget) for threshold in self._thresholds if threshold.unit is None]
+        first = min((moment for moment in moments if moment is not None), default=None)
+        unit = min((threshold.unit for threshold in self._thresholds if threshold.unit is not None), default=None)
+        return first if unit is None else self._search(Frame(scope, now, budget), unit, until=first)
 
+    def _search(self, frame: Frame, unit: timedelta, *, until: datetime | None) -> datetime:
+        """Return the first multiple of `unit` at which the result differs, the last one that is tried if none does.
+
+        No moment after `until` is returned.
+        """
+        result = self._outcome(frame)
+        moment = frame.now - (frame.now - _EPOCH) % unit
+        for _ in range(SEARCHED):
+            moment += unit
+            if until is not None and until <= moment:
+                return until
+            if self._outcome(replace(frame, now=moment)) != result:
+                break
+        return moment
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _PROGRAMS: SourceCache[Program | CompileError] = SourceCache(characters=64 << 10)
 """At most 17 MiB of programs, in objects that a collection of garbage visits in some 30 ms."""

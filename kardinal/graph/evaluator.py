@@ -7,6 +7,7 @@ remaining expressions fail in this pass only, because they are not the cause.
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from typing import Any
 
@@ -33,6 +34,8 @@ class Evaluator:
 
     def __init__(self, *, now: datetime, overruns: Overruns) -> None:
         self.scope: dict[str, object] = {}
+        self.seconds = 0.0
+        """The time of all evaluations, for the metrics."""
         self._now = now
         self._overruns = overruns
         self._node = ""
@@ -61,7 +64,9 @@ class Evaluator:
                 return held
         if self.exhausted:
             return cel.Failed("limit", f"the nodes before this one took all {PASS_STEPS} steps of the Graph: split it")
+        begun = time.perf_counter()
         outcome = program.evaluate(self.scope, now=self._now, budget=self._budget)
+        self.seconds += time.perf_counter() - begun
         if isinstance(outcome, cel.Failed) and outcome.overran:
             self._overruns.hold(place, self._version(program), outcome)
         return outcome

@@ -92,6 +92,8 @@ def walking(graph: CompiledGraph, situation: WalkInput) -> Generator[Callable[[]
         frozenset(walker.reads),
         frozenset(walker.selections),
         frozenset(walker.unserved),
+        tuple(walker.evaluated),
+        walker.expression_seconds,
     )
 
 
@@ -117,6 +119,7 @@ class _Walker:
                 self._own.setdefault(node, []).append(obj)
         self._remembered = situation.remembered
         self.outcomes: dict[str, NodeResult] = {}
+        self.evaluated: list[NodeResult] = []
         self.claimed: dict[ObjectKey, str] = {}
         self.made: set[str] = set()
         self.applies: list[Apply] = []
@@ -125,6 +128,10 @@ class _Walker:
         self.selections: set[Selection] = set()
         self.unserved: set[tuple[str, str]] = set()
         self._secret: set[str] = set()
+
+    @property
+    def expression_seconds(self) -> float:
+        return self._evaluator.seconds
 
     def seen(self) -> Seen:
         return Seen(frozenset(self.reads), frozenset(self.selections))
@@ -146,6 +153,7 @@ class _Walker:
             self._secret.add(node.id)
             outcome = _discreet(outcome)
         self.outcomes[node.id] = outcome
+        self.evaluated.append(outcome)
         literal = literal_key(node, self._identity, self._situation.kinds)
         if literal is not None and outcome.state != "Excluded":
             self.claimed.setdefault(literal, node.id)

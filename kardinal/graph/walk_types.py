@@ -190,3 +190,7 @@ class Walk:
     reads: frozenset[ObjectKey]
     selections: frozenset[Selection]
     unserved: frozenset[tuple[str, str]] = frozenset()
+    evaluated: tuple[NodeResult, ...] = ()
+    """The results that are not those of an earlier pass."""
+    expression_seconds: float = field(default=0.0, compare=False)
+    """The time that all expressions took."""

@@ -40,6 +40,10 @@ class GraphCompiler:
         `known`: this spec was accepted before. Then the limit of the namespace is not checked, so that no Graph is
         refused after a restart because of Graphs that were accepted later.
         """
+        with self._metrics.compile_seconds.time():
+            return await self._compile(key, spec, known=known)
+
+    async def _compile(self, key: Key, spec: JsonObject, *, known: bool) -> CompiledGraph | GraphError:
         small = len(orjson.dumps(spec)) <= _SMALL
         try:
             found = texts(spec) if small else await asyncio.to_thread(texts, spec)

@@ -62,6 +62,8 @@ class _Known:
     overruns: Overruns = field(default_factory=Overruns)
     compiled: dict[object, CompiledGraph | GraphError] = field(default_factory=dict)
     remembered: dict[str, Remembered] = field(default_factory=dict)
+    due: datetime | None = None
+    """The time of the next walk, if nothing changes before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,9 @@ class GraphReconciler:
         if obj is None:
             return Result()
         run = self._run(key, obj)
+        if run.known.due is not None and run.known.due <= run.now:
+            self._metrics.timer_fires.inc()
+        run.known.due = None
         if is_being_deleted(obj):
             return await self._tear_down(run)
         admission = await run.owner.admission(obj) if run.owner is not None else self._owners.refusal()
@@ -153,7 +158,9 @@ class GraphReconciler:
             waiting = isinstance(program.error, TooManyExpressions)
             return Result(requeue_after=ROOM_INTERVAL if waiting else None)
         await run.applier.prune(result.prunes)
-        return Result(requeue_after=_next_walk(run, result))
+        wait = _next_walk(run, result)
+        run.known.due = run.now + wait
+        return Result(requeue_after=wait)
 
     def _run(self, key: Key, obj: JsonObject) -> _Run:
         uid = obj["metadata"]["uid"]
@@ -227,7 +234,7 @@ class GraphReconciler:
         for _ in range(PASSES * (len(program.nodes) + 1)):
             result = await walk_in_slices(program, situation, note=lambda seen: self._interests.note(run.key, seen))
             self._interests.note(run.key, result)
-            self._metrics.passes.inc()
+            self._metrics.passed(result)
             if new := result.unserved - unserved:
                 unserved |= new
                 run.kinds.update(await self._kinds.served(run.key, new - run.kinds.keys()))

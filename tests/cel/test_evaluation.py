@@ -436,7 +436,10 @@ def test_the_next_flip_of_a_freshness_window_is_its_expiry() -> None:
         ("now() < timestamp('2026-04-09T13:00:00Z')", 60),
         ("timestamp('2026-04-09T13:00:00Z') <= now() || now() > timestamp('2026-04-09T12:30:00Z')", 30),
         ("gate.status.lastEvaluatedAt == 'x' && timestamp('2026-04-09T12:07:00Z') > now()", 7),
-        ("now().getHours() >= 9", 1),
+        ("now().getHours() >= 14", 120),
+        ("now().getHours() >= 14 || now() > timestamp('2026-04-09T12:40:00Z')", 40),
+        ("now().getHours() >= 9", 8 * 60),
+        ("now().getSeconds() >= 9", 1),
         ("['2026-04-09T13:00:00Z'].all(t, timestamp(t) > now())", 1),
     ],
 )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kardinal import cel
+from kardinal.cel.thresholds import RECHECK_INTERVAL, SEARCHED
 from kardinal.cel.values import duration_text, timestamp_text
 
 EPOCH = datetime(2026, 4, 9, 12, 0, tzinfo=UTC)
@@ -30,8 +31,17 @@ comparisons = st.one_of(
     st.tuples(times.map("now() - {}".format), operators, times.map("{} - now()".format)),
     st.tuples(times.map("now() - {0} + (now() - {0})".format), operators, durations),
 ).map(" ".join)
+zones = st.sampled_from(["", "'Europe/Zurich'", "'Asia/Kathmandu'", "'Australia/Lord_Howe'", "'+02:07'"])
+parts = st.tuples(st.sampled_from(["getHours", "getMinutes", "getDayOfWeek", "getDate"]), zones).map(
+    lambda part: f"now().{part[0]}({part[1]})"
+)
+calendars = st.one_of(
+    st.tuples(parts, operators, st.integers(0, 30).map(str)).map(" ".join),
+    st.tuples(parts, parts).map(lambda both: f"{both[0]} in [1, {both[1]}]"),
+    parts.map(lambda part: f"[8, 9, 17].exists(hour, hour == {part})"),
+)
 expressions = st.recursive(
-    comparisons | st.sampled_from(["true", "d.flag", "d.nope == 1"]),
+    comparisons | calendars | st.sampled_from(["true", "d.flag", "d.nope == 1"]),
     lambda inner: st.one_of(
         st.tuples(inner, inner).map(lambda terms: f"({terms[0]} && {terms[1]})"),
         st.tuples(inner, inner).map(lambda terms: f"({terms[0]} || {terms[1]})"),
@@ -90,3 +100,31 @@ def test_the_flip_of_one_comparison_is_where_its_value_turns(moment: datetime, g
     assert program.evaluate({}, now=turn) == cel.Value(True)
     # At the moment itself, the other kind of comparison turns right behind it.
     assert program.next_flip({}, now=now) == (moment if now < moment else moment + INSTANT)
+
+
+QUARTER = timedelta(minutes=15)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(hour=st.integers(0, 25), zone=zones.filter(lambda zone: "+" not in zone), now=moments)
+def test_search_for_an_hour_finds_the_true_flip_within_its_bound(hour: int, zone: str, now: datetime) -> None:
+    program = cel.compile(f"now().getHours({zone}) >= {hour}")
+    budget = cel.Budget()
+    value = program.evaluate({}, now=now, budget=budget)
+    cost = budget.limits.steps - budget.steps
+    flip = program.next_flip({}, now=now, budget=budget)
+    assert flip is not None
+    assert budget.limits.steps - budget.steps <= cost * (SEARCHED + 2)
+    turned = [
+        moment
+        for step in range(1, SEARCHED + 1)
+        if program.evaluate({}, now=(moment := now - (now - EPOCH) % QUARTER + step * QUARTER)) != value
+    ]
+    assert flip == (turned[0] if turned else now - (now - EPOCH) % QUARTER + SEARCHED * QUARTER)
+    assert program.evaluate({}, now=flip - INSTANT) == value
+
+
+def test_value_without_a_search_is_looked_at_again_after_a_minute() -> None:
+    for source in ("[now(), timestamp(d.at)].max() > now()", "int(now()) % 2 == 0", "now().getSeconds() > 30"):
+        program = cel.compile(source)
+        assert program.next_flip({"d": {"at": "2026-04-09T12:00:00Z"}}, now=EPOCH) == EPOCH + RECHECK_INTERVAL

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from kardinal.objects import CONFIG_MAP, GRAPH
+from kardinal_controller.graphs.interests import Interests
 from tests.graph.cluster import config
 from tests.graph.program import Walks, Writes, existing, graph, start_engine, states, text
 from tests.support.names import TEAM
@@ -50,13 +51,35 @@ async def test_graph_that_loses_its_finalizer_gets_it_back(world: World) -> None
 
 @pytest.mark.virtual_time("a Graph is walked again after half an hour")
 async def test_graph_is_compared_each_half_hour_and_only_a_difference_is_written(world: World) -> None:
-    walks = Walks(world, await start_engine(world))
+    engine = await start_engine(world)
+    walks = Walks(world, engine)
     writes = Writes(world)
-    await world.apply(graph(config("a", {"x": "1"})))
+    await world.apply(graph(config("a", {"x": "1"}), config("b", {"x": "${a.data.x}"})))
     assert await walks.take() == 1
     await writes.take()
     await world.live(timedelta(minutes=40))
     assert await walks.take() == 1
+    assert await writes.take() == []
+    assert engine.manager.metrics.get_sample_value("kardinal_graph_timer_fires_total") == 1
+
+
+@pytest.mark.virtual_time("a Graph is walked again after half an hour")
+async def test_drift_whose_event_was_lost_is_corrected_within_the_half_hour_by_one_write(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks = Walks(world, await start_engine(world))
+    writes = Writes(world)
+    await world.apply(graph(config("a", {"x": "1"}), config("b", {"x": "${a.data.x}"})))
+    assert await walks.take() == 1
+    await writes.take()
+    # The cache gets the change, and no Graph is told.
+    monkeypatch.setattr(Interests, "concerned", lambda *_: [])
+    await world.client.patch(CONFIG_MAP, "a", TEAM, {"data": {"x": "by hand"}})
+    assert await walks.take() == 0
+    await world.live(timedelta(minutes=40))
+    assert await writes.take() == ["patch configmaps/a"]
+    assert await text(world, "a") == await text(world, "b") == "x=1"
+    await world.live(timedelta(hours=2))
     assert await writes.take() == []
 
 

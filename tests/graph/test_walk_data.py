@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kardinal.graph.identity import GRAPH_LABEL, TEMPLATE_HASH
+from kardinal.graph.status import graph_status
 from kardinal.objects import CONFIG_MAP, SECRET
 from tests.graph.cluster import NAMESPACE, Cluster, Engine, config, data, status
 
@@ -42,6 +43,25 @@ def test_several_expressions_make_one_text(cluster: Cluster) -> None:
     nodes = config("a", {"x": 1}), config("b", {"y": True}), config("c", {"t": "p-${a.data.x}-${b.data.y}-s"})
     Engine(cluster, *nodes).rest()
     assert data(cluster, "c") == {"t": "p-1-true-s"}
+
+
+def test_text_of_more_than_64_kib_is_an_error(cluster: Cluster) -> None:
+    long = config("b", {"t": "${a.data.x}${a.data.x}"}), config("c", {"t": "${a.data.x}${a.data.y}"})
+    outcomes = Engine(cluster, config("a", {"x": "x" * 40_000, "y": "y" * 25_536}), *long).rest()
+    assert outcomes["b"].message == "spec.nodes[1].template.data.t: the text is longer than 64 KiB"
+    assert outcomes["c"].state == "Ready"
+
+
+def test_status_names_the_first_20_dependencies_of_a_node(cluster: Cluster) -> None:
+    absent = [
+        {"id": f"n{number}", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"n{number}"}}}
+        for number in range(30)
+    ]
+    engine = Engine(cluster, *absent, config("z", dependsOn=[node["id"] for node in absent]))
+    outcomes = engine.walk().outcomes
+    shown = graph_status({"metadata": {}}, outcomes, error=None, revision=None, now=engine.now)
+    [waiting] = [node["waitingFor"] for node in shown["nodes"] if node["id"] == "z"]
+    assert len(waiting) == 20
 
 
 def test_labels_and_reserved_words_are_fields_like_others(cluster: Cluster) -> None:

@@ -146,6 +146,13 @@ def test_freshness_expires_by_the_clock_and_the_walk_says_when(cluster: Cluster,
     assert promotion.states()["prod"] == "NotReady"
 
 
+def test_hour_that_a_node_waits_for_is_when_it_is_walked_again(cluster: Cluster) -> None:
+    engine = Engine(cluster, config("a", includeWhen=['${now().getHours("Europe/Zurich") >= 13}']))
+    assert engine.walk().wake == START + timedelta(hours=2)
+    engine.pass_time(hours=2)
+    assert engine.states() == {"a": "Ready"}
+
+
 def test_freshness_that_expires_behind_a_finished_promotion_writes_nothing(cluster: Cluster, promotion: Engine) -> None:
     until_prod(cluster, promotion)
     verify(cluster, "prod")

@@ -48,6 +48,8 @@ def first(expression: str, seen: GateContext | None = None) -> PolicyGateStatus:
 
 
 SOAK = "bundle.upstreamSoakMinutes >= 30"
+DEAR_SEARCH = " || ".join(f"schedule.hour + {number} == 99 && schedule.isWeekend" for number in range(40))
+"""A condition whose moments together take more than the budget of one evaluation."""
 
 
 @pytest.mark.parametrize("passed", [False, True])
@@ -176,6 +178,24 @@ def test_an_answer_after_the_last_effect_is_left_alone_unless_it_turns(expressio
     before = first(expression, soaked)
     settled = decide(gate(expression, before), soaked, now=NOW + 59 * MINUTE, passed=True, settled=True)
     assert settled.status is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "look_again"),
+    [
+        ('schedule.dayOfWeek == "Sunday"', 60 * MINUTE),
+        ('bundle.labels.tier == "gold"', 60 * MINUTE),
+        ("bundle.upstreamSoakMinutes >= 600 && !schedule.isWeekend", 60 * MINUTE),
+        ("bundle.upstreamSoakMinutes >= 7", 7 * MINUTE),
+        ("bundle.upstreamSoakMinutes / 2.0 >= 600.0", 5 * MINUTE),
+        ("[now(), now()].max() < now()", 5 * MINUTE),
+        ("schedule.isHoliday", 5 * MINUTE),
+        ('metrics["errors"].value > 5', 5 * MINUTE),
+        (DEAR_SEARCH, 5 * MINUTE),
+    ],
+)
+def test_closed_gate_whose_turn_is_certain_is_looked_at_each_hour(expression: str, look_again: timedelta) -> None:
+    assert decision(expression, first(expression)).look_again == look_again
 
 
 def test_an_interval_that_is_absurdly_short_or_long_is_survived() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 import orjson
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from kardinal.objects import SECRET
@@ -38,20 +39,34 @@ HISTOGRAMS = {
 }
 
 
-async def _scrape(controller: ControlPlane) -> dict[str, float]:
-    """Return the sum over all labels of every sample."""
+async def _families(controller: ControlPlane) -> list[Metric]:
     timeout = aiohttp.ClientTimeout(total=10)
     async with (
         aiohttp.ClientSession(timeout=timeout) as session,
         session.get(f"{controller.metrics_url}/metrics") as answer,
     ):
         text = await answer.text()
+    return list(text_string_to_metric_families(text))
+
+
+async def _scrape(controller: ControlPlane) -> dict[str, float]:
+    """Return the sum over all labels of every sample."""
     sums: dict[str, float] = {}
-    for family in text_string_to_metric_families(text):
+    for family in await _families(controller):
         sums.setdefault(family.name, 0)
         for sample in family.samples:
             sums[sample.name] = sums.get(sample.name, 0) + sample.value
     return sums
+
+
+async def _of_graphs(controller: ControlPlane) -> dict[str, float]:
+    """Return every sample of the Graph engine, by name and the value of its label: `applies_total applied`."""
+    return {
+        " ".join([sample.name.removeprefix("kardinal_graph_"), *sample.labels.values()]): sample.value
+        for family in await _families(controller)
+        for sample in family.samples
+        if sample.name.startswith("kardinal_graph_") and not sample.name.endswith("_created")
+    }
 
 
 async def _post(world: World, controller: ControlPlane, body: dict[str, Any]) -> str:
@@ -103,3 +118,27 @@ async def test_each_of_the_eleven_metrics_is_moved(
     still = {metric for metric in COUNTERS if after.get(metric, 0) <= before.get(metric, 0)}
     still |= {metric for metric in HISTOGRAMS if after.get(f"{metric}_count", 0) <= before.get(f"{metric}_count", 0)}
     assert not still
+
+
+async def test_metrics_of_graphs_count_what_a_promotion_makes_of_its_nodes(
+    world: World, repository: GitRepository, running: ControlPlane, phase: Reached
+) -> None:
+    before = await _of_graphs(running)
+    await world.apply(
+        gate("soak", "bundle.upstreamSoakMinutes >= 0.03", namespace=POLICIES),
+        pipeline(repository, environments=[environment(DEV), environment(PROD)]),
+        bundle("b1"),
+    )
+    await phase("b1", "Verified")
+    await world.settle()
+    after = await _of_graphs(running)
+    # No label is chosen by a user: a promotion adds no series.
+    assert after.keys() == before.keys()
+    assert {sample for sample, value in before.items() if value} == set()
+    assert (after["applies_total applied"], after["nodes Ready"]) == (3, 5)
+    assert after["compiles_total accepted"] == after["compile_seconds_count"] == 1
+    assert after["passes_total"] == after["cel_eval_seconds_count"]
+    assert after["cel_eval_seconds_sum"] > 0
+    moved = ["node_evaluations_total Ready", "node_evaluations_total Pending"]
+    moved += [f"node_skips_total {layer}" for layer in ("input", "gate", "apply")]
+    assert [sample for sample in moved if not after[sample]] == []

@@ -35,9 +35,12 @@ from kardinal.promotion.policy.context import GateContext
 from kardinal.promotion.policy.evaluate import VALUE_LIMIT, Answer, evaluate, fault
 from kardinal.promotion.policy.freshness import freshness_window, is_perishable, reads_clock, recheck_interval
 from kardinal.promotion.policy.recording import record
-from kardinal.promotion.policy.transition import next_transition
+from kardinal.promotion.policy.transition import Transition, search_transition
 
-__all__ = ["GateDecision", "decide"]
+__all__ = ["AT_REST", "GateDecision", "decide"]
+
+AT_REST = timedelta(hours=1)
+"""The time after which an answer is looked at again that is not renewed, where its next moment is certain."""
 
 _NAME_LIMIT = 256
 """The most characters of an attribute that an answer keeps; the key of a label may be longer."""
@@ -68,7 +71,10 @@ def decide(
     """
     expression = gate.spec.expression
     answer = _answer(gate, context, now=now, quarantine=quarantine or cel.Quarantine())
-    turn = None if answer.overran else next_transition(expression, context, now=now)
+    transition = Transition(None, certain=False)
+    if not answer.overran:
+        transition = search_transition(expression, context, now=now)
+    turn = transition.at
     until = _counts_until(gate, answer, turn, now=now)
     renewed = answer.ready and (not passed or until != turn) and not settled
     moved = until == turn and gate.status.next_transition_at != turn
@@ -87,6 +93,8 @@ def decide(
         )
     elif renewed:
         interval -= now - (gate.status.last_evaluated_at or now)
+    if not renewed and transition.certain:
+        interval = max(interval, AT_REST)
     return GateDecision(answer, status, min(interval, turn - now) if turn else interval)
 
 

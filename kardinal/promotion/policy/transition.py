@@ -5,22 +5,24 @@ is the result. The calendar knows when the schedule changes. A soak crosses a th
 expression. An approval counts until it expires. For `now()` the compiled program returns the moment itself.
 
 The search can miss a change: a threshold may be computed instead of written as a number, or the evaluations together
-may exceed the budget of a single one. So the reconciler evaluates again every recheckInterval in any case. The search
-never returns a moment at which the answer does not change.
+may exceed the budget of a single one. It says so, and the reconciler then evaluates again every recheckInterval. The
+search never returns a moment at which the answer does not change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kardinal import cel
+from kardinal.promotion.metrics.readings import METRICS
 from kardinal.promotion.policy.calendar import windows
-from kardinal.promotion.policy.comparisons import numbers
+from kardinal.promotion.policy.comparisons import comparisons, numbers
 from kardinal.promotion.policy.context import SOAK, Attributes
 from kardinal.promotion.policy.evaluate import fault
 
-__all__ = ["next_transition"]
+__all__ = ["Transition", "next_transition", "search_transition"]
 
 _INSTANT = timedelta(microseconds=1)
 _LONGEST_SOAK = 366 * 24 * 60
@@ -31,20 +33,52 @@ _SCOPE_STEPS = 100
 """The cost, in steps of the CEL budget, of computing the variables at one moment."""
 
 
-def next_transition(expression: str, context: Attributes, *, now: datetime) -> datetime | None:
-    """Return the first moment after `now` with a different answer if only time passes; None if there is none."""
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """The result of a search: the moment, and whether it is certain that the answer does not change before.
+
+    Without a moment, that is certain for a week.
+    """
+
+    at: datetime | None
+    certain: bool
+
+
+def search_transition(expression: str, context: Attributes, *, now: datetime) -> Transition:
+    """Search for the first moment after `now` with a different answer if only time passes."""
     if fault(expression):
-        return None
+        return Transition(None, certain=True)
     program = cel.compile(expression)
+    certain = _is_foreseeable(program)
     budget = cel.Budget()
     try:
         ready = _ready(program, context, now, budget)
         for moment in sorted(set(_moments(program, context, now, budget))):
             if moment > now and _ready(program, context, moment, budget) != ready:
-                return moment
+                return Transition(moment, certain)
     except _TooDear:
-        return None
-    return None
+        return Transition(None, certain=False)
+    return Transition(None, certain)
+
+
+def next_transition(expression: str, context: Attributes, *, now: datetime) -> datetime | None:
+    """Return the first moment after `now` with a different answer if only time passes; None if there is none."""
+    return search_transition(expression, context, now=now).at
+
+
+def _is_foreseeable(program: cel.Program) -> bool:
+    """Return whether all moments at which time can change the value of `program` are tried.
+
+    Metrics have other values at each query, no event tells of new holidays, and the threshold of a soak is known if it
+    is compared with a number.
+    """
+    read = [str(reference) for reference in program.references]
+    if program.polled or "schedule.isHoliday" in read or any(name.startswith(METRICS) for name in read):
+        return False
+    soaks = program.source.count(SOAK.partition(".")[2])
+    found = comparisons(program.source)
+    limits = [each.literal for each in found if each.path == SOAK and isinstance(each.literal, int | float)]
+    return soaks == len(limits) and len(numbers(program.source)) <= _THRESHOLDS
 
 
 class _TooDear(Exception):
