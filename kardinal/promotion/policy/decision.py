@@ -35,7 +35,7 @@ from kardinal.promotion.policy.context import GateContext
 from kardinal.promotion.policy.evaluate import VALUE_LIMIT, Answer, evaluate, fault
 from kardinal.promotion.policy.freshness import freshness_window, is_perishable, reads_clock, recheck_interval
 from kardinal.promotion.policy.recording import record
-from kardinal.promotion.policy.transition import Transition, search_transition
+from kardinal.promotion.policy.transition import NextTurn, search_transition
 
 __all__ = ["AT_REST", "GateDecision", "decide"]
 
@@ -71,7 +71,7 @@ def decide(
     """
     expression = gate.spec.expression
     answer = _answer(gate, context, now=now, quarantine=quarantine or cel.Quarantine())
-    transition = Transition(None, certain=False)
+    transition = NextTurn(None, certain=False)
     if not answer.overran:
         transition = search_transition(expression, context, now=now)
     turn = transition.at

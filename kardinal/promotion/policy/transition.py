@@ -22,7 +22,7 @@ from kardinal.promotion.policy.comparisons import comparisons, numbers
 from kardinal.promotion.policy.context import SOAK, Attributes
 from kardinal.promotion.policy.evaluate import fault
 
-__all__ = ["Transition", "next_transition", "search_transition"]
+__all__ = ["NextTurn", "next_transition", "search_transition"]
 
 _INSTANT = timedelta(microseconds=1)
 _LONGEST_SOAK = 366 * 24 * 60
@@ -34,7 +34,7 @@ _SCOPE_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Transition:
+class NextTurn:
     """The result of a search: the moment, and whether it is certain that the answer does not change before.
 
     Without a moment, that is certain for a week.
@@ -44,10 +44,10 @@ class Transition:
     certain: bool
 
 
-def search_transition(expression: str, context: Attributes, *, now: datetime) -> Transition:
+def search_transition(expression: str, context: Attributes, *, now: datetime) -> NextTurn:
     """Search for the first moment after `now` with a different answer if only time passes."""
     if fault(expression):
-        return Transition(None, certain=True)
+        return NextTurn(None, certain=True)
     program = cel.compile(expression)
     certain = _is_foreseeable(program)
     budget = cel.Budget()
@@ -55,10 +55,10 @@ def search_transition(expression: str, context: Attributes, *, now: datetime) ->
         ready = _ready(program, context, now, budget)
         for moment in sorted(set(_moments(program, context, now, budget))):
             if moment > now and _ready(program, context, moment, budget) != ready:
-                return Transition(moment, certain)
+                return NextTurn(moment, certain)
     except _TooDear:
-        return Transition(None, certain=False)
-    return Transition(None, certain)
+        return NextTurn(None, certain=False)
+    return NextTurn(None, certain)
 
 
 def next_transition(expression: str, context: Attributes, *, now: datetime) -> datetime | None:
