@@ -38,6 +38,16 @@ def _metric_host(text: str) -> MetricHost:
     return MetricHost(patterns((host,))[0], namespaces)
 
 
+def _graph_engine(value: str) -> str:
+    if value == "external":
+        raise click.BadParameter(
+            "no external controller can be run: this version has the engine of Graphs built in, and needs no other"
+        )
+    if value != "builtin":
+        raise click.BadParameter(f"{value!r} is not builtin")
+    return value
+
+
 def _any_port() -> str:
     return "127.0.0.1:0"
 
@@ -55,6 +65,13 @@ class ControllerOptions:
     )
     agent: AgentOptions = settings_of(AgentOptions)
     """The options of the agent. The control plane refuses the repositories that the agent would refuse."""
+    graph_engine: str = setting(
+        "--graph-engine",
+        default="builtin",
+        metavar="builtin",
+        read=_graph_engine,
+        help="What walks Graphs; external is refused: no other controller can be run.",
+    )
     allow_registries: tuple[str, ...] = setting(
         "--allow-registries",
         multiple=True,

@@ -35,7 +35,7 @@ from kardinal_controller.approvals import (
     ExternalAnswers,
 )
 from kardinal_controller.attestations import Attestations
-from kardinal_controller.bundles import BundleReconciler, GraphKeeper, GraphsOfBundles
+from kardinal_controller.bundles import BundleReconciler, GraphKeeper, GraphsOfBundles, GraphsWithoutController
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.gates import (
@@ -46,7 +46,8 @@ from kardinal_controller.gates import (
     TemplateReconciler,
     UpstreamInput,
 )
-from kardinal_controller.graphs import GraphsOfPersons, graph_controller
+from kardinal_controller.graphs import graph_controller
+from kardinal_controller.graphs.accounts import AccountRights
 from kardinal_controller.http import Bodies, BundlePosts, HostSecrets, HostWebhooks, HttpServer, Wakes
 from kardinal_controller.metric_checks import FLAG as METRIC_FLAG
 from kardinal_controller.metric_checks import MetricCheckReconciler, MetricDemand, MetricServers
@@ -125,7 +126,7 @@ class ControlPlane:
             self.manager,
             client,
             clock=clock,
-            owners=[GraphsOfBundles(self._caches, client), GraphsOfPersons()],
+            owners=[GraphsOfBundles(self._caches, client), GraphsWithoutController(self._caches)],
             expressions=self._expressions,
             reserved=(BUNDLE.group, GRAPH.group),
         )
@@ -180,6 +181,8 @@ class ControlPlane:
         manager = self.manager
         clock = self._clock
         caches = self._caches
+        rights = AccountRights(manager.client, clock=clock)
+        manager.add(rights)
         graphs = GraphKeeper(
             caches,
             manager.client,
@@ -188,6 +191,7 @@ class ControlPlane:
             policy_namespaces=options.policy_namespaces,
             attestations=self._attestations,
             expressions=self._expressions,
+            rights=rights,
         )
         memory = KeyMemory(caches.bundles)
         bundles = BundleReconciler(

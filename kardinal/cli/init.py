@@ -1,4 +1,7 @@
-"""`kardinal init`: create a Pipeline from a description of eight lines, or print one for an existing repository."""
+"""`kardinal init`: create a Pipeline from a description of eight lines, or print one for an existing repository.
+
+With `--mode graph`, it prints the Graph that a Pipeline would be translated to.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from pydantic.alias_generators import to_camel
 from kardinal.cli.errors import CommandError
 from kardinal.cli.files import read_file
 from kardinal.cli.guesses import may_be_production, provider_of
+from kardinal.cli.init_graph import print_graph
 from kardinal.cli.manifests import ManifestError, read_manifests
 from kardinal.cli.output import print_value, say
 from kardinal.cli.propose import print_proposals
@@ -73,8 +77,23 @@ class InitConfig(_Strict):
 @click.option(
     "--from",
     "source",
-    metavar="PATH|URL",
-    help="Read a GitOps repository, and print a Pipeline that fits it; needs no cluster.",
+    metavar="PATH|URL|PIPELINE",
+    help="Read a GitOps repository, and print a Pipeline for it; needs no cluster. With --mode graph, read a Pipeline.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["pipeline", "graph"]),
+    default="pipeline",
+    show_default=True,
+    help="graph: print the Graph of a Bundle with intent.graph: manual, to be changed and created.",
+)
+@click.option("--bundle", metavar="NAME", help="With --mode graph: the Bundle; default: the newest that waits for one.")
+@click.option(
+    "--account",
+    metavar="NAME",
+    default="promoter",
+    show_default=True,
+    help="With --mode graph: the ServiceAccount that the Graph names.",
 )
 @click.option(
     "-f",
@@ -91,12 +110,27 @@ class InitConfig(_Strict):
 def init(
     *,
     source: str | None,
+    mode: str,
+    bundle: str | None,
+    account: str,
     path: Path,
     policy_namespace: str,
     output: str | None,
     **where: Any,
 ) -> None:
-    """Create a Pipeline from a short description, or print one for a repository."""
+    """Create a Pipeline from a short description, or print one for a repository, or the Graph of a Pipeline."""
+    if mode == "graph":
+        if source is None:
+            raise click.UsageError("--mode graph needs the name of a Pipeline: --from PIPELINE")
+        print_graph(
+            pipeline=source,
+            bundle=bundle,
+            account=account,
+            policy_namespace=policy_namespace,
+            output=output or "yaml",
+            **where,
+        )
+        return
     if source is not None:
         if click.get_current_context().get_parameter_source("path") is not ParameterSource.DEFAULT:
             raise click.UsageError("--from and --file exclude each other")

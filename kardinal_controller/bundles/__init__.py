@@ -16,8 +16,8 @@ graphs, ownership
                creates, extends and deletes Graphs; tells the engine which of them are walked
 """
 
-from kardinal_controller.bundles.graph_owner import GraphsOfBundles
+from kardinal_controller.bundles.graph_owner import GraphsOfBundles, GraphsWithoutController
 from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.reconciler import BundleReconciler
 
-__all__ = ["BundleReconciler", "GraphKeeper", "GraphsOfBundles"]
+__all__ = ["BundleReconciler", "GraphKeeper", "GraphsOfBundles", "GraphsWithoutController"]

@@ -12,7 +12,7 @@ The order of the questions guarantees four rules:
    being created may not be visible before the next run.
 2. Whether newer Bundles leave an environment to a Bundle is asked before its Graph is created or extended.
 3. A Graph that exists is never created again, whatever the status says. A Graph that was deleted is created again
-   once, and only for a Bundle that is being promoted or was refused.
+   once, and only for a Bundle that is being promoted or was refused. One that a person has written is not.
 4. A problem that an author can fix becomes a phase and a condition. A failure of the API server or the network is
    raised where it happens; it never gets here, and so never becomes a phase.
 """
@@ -29,6 +29,7 @@ from kardinal.promotion.translation.route import find_route
 from kardinal_controller.bundles import decisions
 from kardinal_controller.bundles.contenders import Standing
 from kardinal_controller.bundles.decisions import (
+    Admit,
     Create,
     Decision,
     Delete,
@@ -85,8 +86,13 @@ def _start(facts: Facts, projection: Projection) -> Decision:
         return decisions.superseded(projection.superseded)
     if facts.pipeline is None:
         return decisions.waiting_for_pipeline(facts)
+    manual = facts.bundle.spec.intent.graph == "manual"
+    if manual and facts.offered is None:
+        return decisions.waiting_for_author(facts)
     if facts.unresolved:
         begin = effect(facts, LookUp(), "its tags have not been looked up")
+    elif manual:
+        begin = _admission(facts, facts.pipeline)
     else:
         begin = effect(facts, Create(facts.pipeline), "nothing holds its start, and it has no Graph")
     if projection.in_queue or facts.own.pinned:
@@ -131,7 +137,19 @@ def _without_graph(facts: Facts, projection: Projection) -> Decision:
         return decisions.phase_kept(facts)
     if not unfinished or status.graph_recreated or facts.pipeline is None:
         return decisions.graph_lost(facts)
+    if facts.bundle.spec.intent.graph == "manual":
+        return _admission(facts, facts.pipeline) if _is_recorded(facts) else decisions.graph_lost(facts)
     return effect(facts, Create(facts.pipeline), "nothing holds its start, and it has no Graph")
+
+
+def _admission(facts: Facts, pipeline: Pipeline) -> Decision:
+    return effect(facts, Admit(pipeline), "a person has written a Graph for it")
+
+
+def _is_recorded(facts: Facts) -> bool:
+    """Return whether the Graph with which the Bundle has started is there, and has lost its owner reference."""
+    record = facts.bundle.status.graph
+    return facts.offered is not None and record is not None and facts.offered["metadata"]["uid"] == record.uid
 
 
 def _graph_to_delete(facts: Facts, projection: Projection) -> JsonObject | None:
@@ -161,7 +179,9 @@ def _wants_more_environments(facts: Facts) -> bool:
 
 
 def _destinations(facts: Facts, pipeline: Pipeline) -> set[str]:
-    """Return the environments that the intent leads to; none where it is invalid."""
+    """Return the environments that the intent leads to; none where it is invalid, or where a person wrote the Graph."""
+    if facts.bundle.spec.intent.graph == "manual":
+        return set()
     try:
         return set(find_route(pipeline, facts.bundle).upstreams)
     except InvalidSpec:

@@ -14,7 +14,15 @@ from kardinal.promotion.api import Pipeline
 from kardinal.promotion.api.bundle import BundlePhase
 from kardinal.promotion.api.commands import create_command
 from kardinal.promotion.api.names import LABEL_PIPELINE
-from kardinal.promotion.translation.errors import GraphChanged, InvalidSpec, Problem, PromotionError, SkipDenied
+from kardinal.promotion.translation.errors import (
+    GraphChanged,
+    GraphRefused,
+    InvalidSpec,
+    Problem,
+    PromotionError,
+    SkipDenied,
+)
+from kardinal.promotion.views.states import command_of
 from kardinal_controller.bundles.contenders import Contender
 from kardinal_controller.bundles.failures import DueRollback
 from kardinal_controller.bundles.observe import Facts
@@ -23,6 +31,7 @@ from kardinal_controller.bundles.rules import Projection
 
 __all__ = [
     "Action",
+    "Admit",
     "Create",
     "Decision",
     "Delete",
@@ -41,6 +50,7 @@ __all__ = [
     "pipeline_lost",
     "refused",
     "superseded",
+    "waiting_for_author",
     "waiting_for_graph",
     "waiting_for_newer",
     "waiting_for_pipeline",
@@ -77,6 +87,13 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
+class Admit:
+    """Look at the Graph that a person has written for the Bundle; if it is admitted, promote the Bundle by it."""
+
+    pipeline: Pipeline
+
+
+@dataclass(frozen=True, slots=True)
 class Extend:
     """Add to the Graph the nodes that the intent of the Bundle needs and the Graph lacks, if any."""
 
@@ -103,7 +120,7 @@ class Delete:
     graph: JsonObject
 
 
-Action = Leave | Note | LookUp | StartLater | Create | Extend | RollBack | Report | Delete
+Action = Leave | Note | LookUp | StartLater | Create | Admit | Extend | RollBack | Report | Delete
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +213,14 @@ def waiting_for_pipeline(facts: Facts) -> Decision:
     return Decision(Report(), "Available", problem.reason, f"{problem.message}: {problem.remedy}")
 
 
+def waiting_for_author(facts: Facts) -> Decision:
+    """Return the decision for a Bundle whose Graph a person writes and that has none yet."""
+    name = facts.bundle.metadata.name
+    command = command_of("Bundle", "WaitingForGraph", pipeline=facts.label, bundle=name)
+    message = f"a person writes its Graph, which has its name and spec.bundleRef: {name}; to print one: {command}"
+    return Decision(Report(), "WaitingForGraph", "WaitingForGraph", message)
+
+
 def waiting_for_graph() -> Decision:
     """Return the decision for a Bundle that a person requested again while its Graph is being deleted."""
     return Decision(Report(), "Promoting", "GraphLeaving", "it goes on as soon as its earlier Graph is gone")
@@ -229,6 +254,8 @@ def refused(facts: Facts, error: PromotionError) -> Decision:
     """Return the decision for a Bundle that cannot be translated; a Graph that exists is walked meanwhile."""
     if isinstance(error, SkipDenied):
         return Decision(Report(), "SkipDenied", "SkipDenied", str(error))
+    if isinstance(error, GraphRefused):
+        return Decision(Report(), "WaitingForGraph", "GraphRefused", str(error))
     if isinstance(error, InvalidSpec):
         return Decision(Report(), "Failed", "InvalidSpec", str(error), invalid=error.problems[0].reason)
     return Decision(

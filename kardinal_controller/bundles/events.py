@@ -22,7 +22,7 @@ from kardinal_controller.bundles.progress import is_displaced
 
 __all__ = ["CountBundle", "CountRollback", "Effect", "EmitEvent", "LogChange", "effects", "story"]
 
-_EXPECTED = frozenset(["Promoting", "Verified", "Superseded"])
+_EXPECTED = frozenset(["WaitingForGraph", "Promoting", "Verified", "Superseded"])
 """Reasons that ask for no action; an Event with another one is a warning."""
 
 _UNSEEN = EnvironmentStatus(state="Pending")

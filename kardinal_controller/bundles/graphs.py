@@ -4,6 +4,9 @@ A Graph belongs to a Bundle if the Bundle controls it, by uid, and the Bundle's 
 long as the status has no uid, by its hash. So a run that crashed after creating the Graph leaves nothing to repair, and
 a Graph that another user creates under the Bundle's name does not count.
 
+With `intent.graph: manual` a person creates the Graph. Once it is admitted, the status records its uid and its hash,
+and then the Bundle becomes its controller: from there on it is a Graph of a Bundle like any other.
+
 A node is translated once, with the gates of that moment, and never gets those that were missed. So the gates are listed
 from the API server: a cache may be seconds behind, and a gate that existed before the Bundle must hold it.
 """
@@ -21,14 +24,16 @@ from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
 from kardinal.promotion.api.names import FIELD_MANAGER_CONTROLLER, LABEL_BUNDLE
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
 from kardinal.promotion.policy.matching import GateTemplate, collect
-from kardinal.promotion.translation.errors import GraphChanged, GraphNameTaken
+from kardinal.promotion.translation.authored import AccountAnswers, GraphRefusal, admit, is_offered
+from kardinal.promotion.translation.errors import GraphChanged, GraphNameTaken, GraphRefused
 from kardinal.promotion.translation.recorded import spec_hash
 from kardinal.promotion.translation.repository import Features
-from kardinal.promotion.translation.translate import extend_graph, translate
+from kardinal.promotion.translation.translate import controller_reference, extend_graph, translate
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles.rollback import check_rollback
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.graphs.accounts import AccountRights, account_of
 
 __all__ = ["GraphKeeper", "has_recorded_spec"]
 
@@ -46,6 +51,7 @@ class GraphKeeper:
         policy_namespaces: Collection[str],
         attestations: Attestations,
         expressions: ExpressionCompiler,
+        rights: AccountRights,
     ) -> None:
         self._caches = caches
         self._client = client
@@ -54,6 +60,7 @@ class GraphKeeper:
         self.policy_namespaces = policy_namespaces
         self._attestations = attestations
         self._expressions = expressions
+        self._rights = rights
 
     def find(self, bundle: Bundle) -> JsonObject | None:
         """Return the Graph that belongs to a Bundle from the cache, which may be late; None if it has none."""
@@ -73,6 +80,63 @@ class GraphKeeper:
             now=self._clock.now(),
             attestation=self._attestations.verify(bundle),
         )
+
+    def offered(self, bundle: Bundle) -> JsonObject | None:
+        """Return the Graph that a person has written for a Bundle, from the cache; None if there is none."""
+        metadata = bundle.metadata
+        found = self._caches.graphs.get(metadata.namespace, metadata.name)
+        return found if found is not None and is_offered(found) else None
+
+    async def admitted(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
+        """Return the Graph that a person has written for a Bundle, as it is now.
+
+        Raises `GraphRefused`. For a Bundle that has started with a Graph, raises `GraphChanged` unless this is the
+        Graph: it has only lost its owner reference.
+        """
+        name = bundle.metadata.name
+        graph = await self._client.get(GRAPH, name, bundle.metadata.namespace)
+        if bundle.status.graph_ref is not None:
+            if not has_recorded_spec(graph, bundle):
+                raise GraphChanged(name, authored=True)
+            return graph
+        gates = await self._gates_now(pipeline)
+        await self._prepare(gates)
+        answer = admit(
+            graph,
+            bundle,
+            pipeline,
+            gates,
+            await self._account_answers(graph, bundle),
+            features=self._features,
+            now=self._clock.now(),
+            attestation=self._attestations.verify(bundle),
+        )
+        if isinstance(answer, GraphRefusal):
+            raise GraphRefused(name, answer.reasons, may_pass=answer.may_pass)
+        return graph
+
+    async def claim(self, graph: JsonObject, bundle: Bundle) -> JsonObject:
+        """Make a Bundle the controller of the Graph that was admitted for it; raises Conflict if that has changed."""
+        metadata = graph["metadata"]
+        body = {
+            "metadata": {
+                # With the revision that was looked at: another spec would be walked otherwise.
+                "resourceVersion": metadata["resourceVersion"],
+                "uid": metadata["uid"],
+                "ownerReferences": [*(metadata.get("ownerReferences") or ()), controller_reference(bundle)],
+            }
+        }
+        return await self._client.patch(
+            GRAPH, metadata["name"], metadata["namespace"], body, field_manager=FIELD_MANAGER_CONTROLLER
+        )
+
+    async def _account_answers(self, graph: JsonObject, bundle: Bundle) -> AccountAnswers:
+        account = account_of(graph)
+        if account is None:
+            return AccountAnswers("", lent=False, promotes=False)
+        lent = await self._rights.lends(account)
+        promotes = lent and await self._rights.may(account, "promote", BUNDLE, bundle.metadata.name)
+        return AccountAnswers(account.name, lent=lent, promotes=promotes)
 
     async def create_rollback(self, manifest: JsonObject) -> str:
         """Create a Bundle that rolls an environment back, unless a Bundle of its name exists; return the name."""
@@ -102,7 +166,7 @@ class GraphKeeper:
             # The cache may be older than the record.
             graph = await self._client.get(GRAPH, bundle.metadata.name, bundle.metadata.namespace)
             if not has_recorded_spec(graph, bundle):
-                raise GraphChanged(bundle.metadata.name)
+                raise GraphChanged(bundle.metadata.name, authored=bundle.spec.intent.graph == "manual")
         known = self.gates_known(pipeline)
         await self._prepare(known)
         if self._extended(graph, pipeline, bundle, known) == graph["spec"]["nodes"]:

@@ -97,6 +97,8 @@ class Facts:
     """Environment with a hold -> the name of the only Bundle that the hold lets through."""
     drift: Drift = NO_DRIFT
     """The differences between its Graph and the Graph that would be made today; empty unless it is under way."""
+    offered: JsonObject | None = None
+    """The Graph that a person has written for this Bundle and that it does not control; None if there is none."""
     unresolved: bool = False
     """Whether the tags of the Bundle must be looked up before it starts."""
     checks_tags: bool = False
@@ -149,6 +151,7 @@ class Observer:
             current=current,
             peers=[each for each in self._caches.started(key.namespace, label) if key_of(each) != key] if label else [],
             graph=graph,
+            offered=self._graphs.offered(bundle) if bundle.spec.intent.graph == "manual" else None,
             steps={step.spec.environment: step for step in steps},
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),
@@ -324,8 +327,8 @@ class _DriftReader:
         return known[1]
 
     def _compare(self, bundle: Bundle, graph: JsonObject, pipeline: Pipeline) -> Drift:
-        if not has_recorded_spec(graph, bundle):
-            # Another user changed it: it is not walked, and its nodes may have any shape.
+        if bundle.spec.intent.graph == "manual" or not has_recorded_spec(graph, bundle):
+            # A person wrote it, or another user changed it: then it is not walked, and its nodes may have any shape.
             return NO_DRIFT
         return drift_of(graph, pipeline, bundle, self._graphs.gates_known(pipeline))
 

@@ -18,11 +18,12 @@ from kardinal.objects import JsonObject, Key
 from kardinal.promotion.api import Pipeline
 from kardinal.promotion.api.bundle import BundleStatus, GraphRecord
 from kardinal.promotion.kinds import BUNDLE
-from kardinal.promotion.translation.errors import PromotionError
+from kardinal.promotion.translation.errors import GraphRefused, PromotionError
 from kardinal.promotion.translation.recorded import spec_hash
 from kardinal.runtime import EventRecorder, KeyMemory, Result, Source, StatusWriter
 from kardinal_controller.bundles.decide import decide
 from kardinal_controller.bundles.decisions import (
+    Admit,
     Create,
     Decision,
     Delete,
@@ -42,11 +43,15 @@ from kardinal_controller.bundles.status import recorded, status_of, write_at
 from kardinal_controller.bundles.tags import Tags
 from kardinal_controller.bundles.watches import bundle_sources
 from kardinal_controller.caches import Caches
+from kardinal_controller.graphs.accounts import ANSWER_SECONDS
 from kardinal_controller.metrics import ControlPlaneMetrics
 
 __all__ = ["BundleReconciler"]
 
 log = structlog.get_logger(__name__)
+
+_ASK_AGAIN = timedelta(seconds=ANSWER_SECONDS)
+"""The interval at which to look again at a refused Graph: no event tells that an account has got a right."""
 
 
 class BundleReconciler:
@@ -99,6 +104,9 @@ class BundleReconciler:
                 case Create(pipeline):
                     self._observer.note_start(current)
                     current, done = await self._create(current, facts, pipeline)
+                case Admit(pipeline):
+                    self._observer.note_start(current)
+                    current, done = await self._admit(current, facts, pipeline)
                 case Extend(graph, pipeline):
                     current, done = await self._extend(current, facts, graph, pipeline)
                 case LookUp():
@@ -131,6 +139,9 @@ class BundleReconciler:
             await self._graphs.delete(decision.action.graph)
             return Result()
         log.debug("decided", action="Wait", reason="its status is as it is stored, and nothing else is due")
+        refusal = facts.done.refusal
+        if isinstance(refusal, GraphRefused) and refusal.may_pass:
+            return Result(requeue_after=_ASK_AGAIN)
         return Result(requeue_after=self._check_tags(key, projection))
 
     def _check_tags(self, key: Key, projection: Projection) -> timedelta | None:
@@ -148,6 +159,16 @@ class BundleReconciler:
         except PromotionError as error:
             return current, replace(facts.done, refusal=error)
         return current, replace(facts.done, graph=graph, created=True)
+
+    async def _admit(self, current: JsonObject, facts: Facts, pipeline: Pipeline) -> tuple[JsonObject, RunEffects]:
+        """Promote the Bundle by the Graph that a person has written. It is recorded first, as in `_create`."""
+        try:
+            graph = await self._graphs.admitted(pipeline, facts.bundle)
+        except PromotionError as error:
+            return current, replace(facts.done, refusal=error)
+        if facts.bundle.status.graph_ref is None:
+            current = await self._record(current, facts, recorded(graph))
+        return current, replace(facts.done, graph=await self._graphs.claim(graph, facts.bundle))
 
     async def _extend(
         self, current: JsonObject, facts: Facts, graph: JsonObject, pipeline: Pipeline

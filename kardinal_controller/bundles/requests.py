@@ -103,6 +103,8 @@ def _promote(request: IntentRequest, here: Situation) -> dict[str, EnvironmentSt
     """Return the entries that the request changes, or the reason why it is refused."""
     if request.environment is None:
         wanted = list(here.upstreams if not here.entries else here.entries)
+        if not wanted:
+            return "the Bundle has no Graph yet, which says where it goes"
     else:
         if (why := _unknown(request.environment, here)) is not None:
             return why

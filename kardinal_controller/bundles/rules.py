@@ -204,7 +204,10 @@ def _answer(facts: Facts, entries: Entries, upstreams: Upstreams) -> RequestAnsw
     """Answer new requests; they may name any environment of the Pipeline, also those beyond the target."""
     if facts.next_order is None:
         return None
-    if facts.pipeline is not None:
+    if facts.bundle.spec.intent.graph == "manual":
+        # Its Graph says where it goes, and no request goes further.
+        upstreams = upstreams if facts.graph is not None else {}
+    elif facts.pipeline is not None:
         intent = Intent(skip=facts.bundle.spec.intent.skip, rollback=facts.bundle.spec.intent.rollback)
         whole = facts.bundle.spec.model_copy(update={"intent": intent})
         with suppress(InvalidSpec):

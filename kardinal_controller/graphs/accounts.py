@@ -130,6 +130,11 @@ class AccountRights:
         ask = partial(self._ask, ACCESS_REVIEW, spec)
         return await self._answers.get((account, right), ask, max_age=ANSWER_SECONDS)
 
+    async def may(self, account: Account, verb: str, resource: ResourceType, name: str) -> bool:
+        """Return whether an account has a verb on one object of its namespace."""
+        right = _Right(verb, resource, account.namespace)
+        return await self.allows(account, right) or await self.allows(account, right._replace(name=name))
+
     async def _ask(self, resource: ResourceType, spec: JsonObject) -> bool:
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}
         answer = await self._client.create(resource, body)

@@ -28,8 +28,6 @@ class GraphsOfPersons:
 
     async def admission(self, graph: JsonObject) -> Admission:
         """Return whether the Graph names an account; its rights are asked for where they are needed."""
-        if "bundleRef" in (graph.get("spec") or {}):
-            return Admission("refused", "spec.bundleRef is not available in this version: create a Bundle instead")
         if account_of(graph) is None:
             remedy = "name a ServiceAccount of this namespace, with whose rights it is walked"
             return Admission("refused", f"spec.serviceAccountName: {remedy}; or create a Bundle, which gets a Graph")

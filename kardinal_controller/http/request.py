@@ -127,6 +127,8 @@ def _field_errors(document: dict[str, Any], namespace: str) -> Iterator[FieldErr
     intent = document.get("intent")
     if isinstance(intent, dict) and intent.get("rollback") is not None:
         yield FieldError("intent.rollback", "is asked for by a person with `kardinal rollback`: leave it out")
+    if isinstance(intent, dict) and intent.get("graph") is not None:
+        yield FieldError("intent.graph", "is for a person who writes the Graph, and creates the Bundle: leave it out")
     labels = document.get("labels")
     for label, value in labels.items() if isinstance(labels, dict) else ():
         if label == ANNOTATION_PIN:

@@ -26,6 +26,7 @@ from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import BundleReconciler, GraphKeeper
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.graphs.accounts import AccountRights
 from kardinal_controller.metrics import ControlPlaneMetrics
 from tests.support.clock import VirtualClock
 from tests.support.names import POLICIES, TEAM
@@ -142,6 +143,7 @@ class BundleController:
             policy_namespaces=(POLICIES,),
             attestations=Attestations(self._stored, namespace="kardinal-system"),
             expressions=ExpressionCompiler(),
+            rights=AccountRights(self._stored, clock=self.clock),
         )
         self._memory = KeyMemory(caches.bundles)
         self._reconciler = BundleReconciler(

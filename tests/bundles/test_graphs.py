@@ -13,6 +13,7 @@ from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import GraphKeeper
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.graphs.accounts import AccountRights
 from tests.bundles.reading import node_of
 from tests.support.identities import SYSTEM_NAMESPACE
 from tests.support.names import DEV, POLICIES, PROD
@@ -32,6 +33,7 @@ def keeper(world: World) -> GraphKeeper:
         policy_namespaces=(POLICIES,),
         attestations=Attestations(world.client, namespace=SYSTEM_NAMESPACE),
         expressions=ExpressionCompiler(),
+        rights=AccountRights(world.client, clock=world.clock),
     )
 
 

@@ -11,6 +11,7 @@ from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import BundleReconciler, GraphKeeper
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.graphs.accounts import AccountRights
 from kardinal_controller.metrics import ControlPlaneMetrics
 from tests.bundles.reading import node_of
 from tests.support.identities import SYSTEM_NAMESPACE
@@ -29,6 +30,7 @@ def reconciler_of(world: World, manager: Manager, caches: Caches) -> BundleRecon
         policy_namespaces=(POLICIES,),
         attestations=Attestations(world.client, namespace=SYSTEM_NAMESPACE),
         expressions=ExpressionCompiler(),
+        rights=AccountRights(world.client, clock=world.clock),
     )
     return BundleReconciler(
         caches,

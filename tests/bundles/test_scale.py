@@ -12,6 +12,7 @@ from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.observe import Observer
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.graphs.accounts import AccountRights
 from tests.support.clock import VirtualClock
 from tests.support.registry import REGISTRY
 from tests.support.work import calls
@@ -58,6 +59,7 @@ def observed(bundles: int) -> tuple[Observer, Caches]:
         policy_namespaces=(),
         attestations=Attestations(client, namespace="kardinal-system"),
         expressions=ExpressionCompiler(),
+        rights=AccountRights(client, clock=clock),
     )
     pipeline = {
         "apiVersion": PIPELINE.api_version,

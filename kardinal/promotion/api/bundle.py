@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 BundleType = Literal["image", "config", "mixed"]
-BundlePhase = Literal["Available", "Promoting", "Verified", "Failed", "Superseded", "SkipDenied"]
+BundlePhase = Literal["Available", "WaitingForGraph", "Promoting", "Verified", "Failed", "Superseded", "SkipDenied"]
 
 
 MAX_REQUESTS = 64
@@ -131,6 +131,20 @@ class Rollback(Model):
 class Intent(Model):
     """How far the Bundle goes, which environments it skips, and the requests that people have added."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {
+                    "rule": (
+                        "!has(self.graph) || "
+                        "(!has(self.target) && !has(self.rollback) && (!has(self.skip) || size(self.skip) == 0))"
+                    ),
+                    "message": "with graph: manual the Graph says where it goes: leave target, skip and rollback out",
+                }
+            ]
+        }
+    )
+
     target: DnsLabel | None = None
     """Environment up to which the Bundle is promoted. Defaults to all environments."""
     skip: Annotated[
@@ -147,6 +161,11 @@ class Intent(Model):
     """Requests of people since the creation of the Bundle. The list only grows."""
     rollback: Rollback | None = None
     """For a rollback: its environments and the Bundle that it restores. It never changes."""
+    graph: Literal["manual"] | None = None
+    """`manual`: a person writes the Graph, which names the Bundle in `spec.bundleRef`. It never changes.
+
+    The Graph then says where the Bundle goes, and not `target` or `skip`. Defaults to the Graph of the Pipeline.
+    """
 
 
 _REQUESTS_GROW: JsonDict = {
@@ -167,13 +186,13 @@ _TARGET_MOVES_FORWARD: JsonDict = {
 }
 
 
-_ROLLBACK_NEVER_CHANGES: JsonDict = {
-    "rule": (
-        "(has(self.intent) && has(self.intent.rollback)) == (has(oldSelf.intent) && has(oldSelf.intent.rollback)) && "
-        "(!has(self.intent) || !has(self.intent.rollback) || self.intent.rollback == oldSelf.intent.rollback)"
-    ),
-    "message": "intent.rollback is immutable: create a new Bundle",
-}
+def _intent_never_changes(field: str) -> JsonDict:
+    has = f"has(self.intent) && has(self.intent.{field})"
+    had = f"has(oldSelf.intent) && has(oldSelf.intent.{field})"
+    return {
+        "rule": f"({has}) == ({had}) && (!({has}) || self.intent.{field} == oldSelf.intent.{field})",
+        "message": f"intent.{field} is immutable: create a new Bundle",
+    }
 
 
 def _never_changes(field: str) -> JsonDict:
@@ -184,9 +203,9 @@ def _never_changes(field: str) -> JsonDict:
 
 
 class BundleSpec(Model):
-    """Type, artifacts, provenance and `intent.rollback` never change after creation; `intent.target` may move forward.
+    """Type, artifacts, provenance, `intent.rollback` and `intent.graph` never change after creation.
 
-    `intent.requests` only grows.
+    `intent.target` may move forward, and `intent.requests` only grows.
     """
 
     model_config = ConfigDict(
@@ -195,7 +214,8 @@ class BundleSpec(Model):
                 *(_never_changes(field) for field in ("type", "artifacts", "provenance")),
                 _REQUESTS_GROW,
                 _TARGET_MOVES_FORWARD,
-                _ROLLBACK_NEVER_CHANGES,
+                _intent_never_changes("rollback"),
+                _intent_never_changes("graph"),
             ]
         }
     )
@@ -321,7 +341,7 @@ class RequestStatus(Model):
 
 
 class GraphRecord(Model):
-    """The Graph that the Bundle was translated to. Only a Graph that fits this record is trusted.
+    """The Graph that the Bundle was translated to, or that was admitted. Only a Graph that fits this record is trusted.
 
     `nextHash` is written before a Graph is created or extended, `hash` and `uid` after. The hashes are those of
     `kardinal.promotion.translation.recorded`.
@@ -345,8 +365,9 @@ class BundleStatus(Status):
     phase: BundlePhase | None = None
     """`Available`: not started.
 
-    `Promoting`: on its way. `Verified`: Verified in every targeted environment. `Failed`. `Superseded`: a newer Bundle
-    took its place. `SkipDenied`: it may not skip an environment in `intent.skip`.
+    `WaitingForGraph`: with `intent.graph: manual`, until a Graph is admitted. `Promoting`: on its way. `Verified`:
+    Verified in every targeted environment. `Failed`. `Superseded`: a newer Bundle took its place. `SkipDenied`: it may
+    not skip an environment in `intent.skip`.
     """
     pipeline: Name | None = None
     """Pipeline that the Bundle has belonged to since it was first seen."""

@@ -32,6 +32,7 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("Environment", "approval"): ("auto", "pr-review"),
     ("Environment", "on_health_failure"): ("none", "abort", "rollback"),
     ("BundleSpec", "type"): ("image", "config", "mixed"),
+    ("Intent", "graph"): (None, "manual"),
     ("IntentRequest", "action"): ("promote", "retry"),
     ("ConfigUpdate", "strategy"): ("cherry-pick", "overlay"),
 }

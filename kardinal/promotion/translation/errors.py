@@ -4,7 +4,8 @@
   ├── InvalidSpec      the Pipeline, the Bundle or a gate cannot be executed; has all of their problems
   ├── SkipDenied       the Bundle skips an environment that a gate protects
   ├── GraphNameTaken   a Graph with the name of the Bundle's Graph exists and belongs to another owner
-  └── GraphChanged     the spec of the Bundle's Graph was changed by hand
+  ├── GraphChanged     the spec of the Bundle's Graph was changed by hand
+  └── GraphRefused     the Graph that a person has written for the Bundle is not walked; has all of the reasons
 
 Their author must fix them. They are not retried by themselves, and disappear as soon as the resources change. Errors of
 the API server or of the network are not among them.
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["GraphChanged", "GraphNameTaken", "InvalidSpec", "Problem", "PromotionError", "SkipDenied"]
+__all__ = ["GraphChanged", "GraphNameTaken", "GraphRefused", "InvalidSpec", "Problem", "PromotionError", "SkipDenied"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,23 @@ class GraphNameTaken(PromotionError):
 
 
 class GraphChanged(PromotionError):
-    """The spec of the Bundle's Graph differs from the one that the controller wrote."""
+    """The spec of the Bundle's Graph differs from the one that was recorded; `authored`: that a person has written."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"the spec of Graph {name} was changed by hand, and it is not walked: delete it, and it is made again"
+    def __init__(self, name: str, *, authored: bool = False) -> None:
+        remedy = (
+            "write it as it was when it was admitted, or create another Bundle"
+            if authored
+            else "delete it, and it is made again"
         )
+        super().__init__(f"the spec of Graph {name} was changed by hand, and it is not walked: {remedy}")
+
+
+class GraphRefused(PromotionError):
+    """The Graph of a Bundle with `intent.graph: manual` is refused.
+
+    `may_pass`: nothing of the Graph has to change, so that the question is asked again.
+    """
+
+    def __init__(self, name: str, reasons: Iterable[str], *, may_pass: bool) -> None:
+        self.may_pass = may_pass
+        super().__init__(f"Graph {name} is refused: {'; '.join(reasons)}")

@@ -40,7 +40,7 @@ from kardinal.promotion.translation.skip import check_skips
 from kardinal.promotion.translation.topology import Topology, read_topology
 from kardinal.promotion.translation.validation import bundle_problems, gate_problems, pipeline_problems
 
-__all__ = ["extend_graph", "translate", "validate"]
+__all__ = ["controller_reference", "extend_graph", "translate", "validate"]
 
 
 def validate(pipeline: Pipeline, *, features: Features) -> tuple[Problem, ...]:
@@ -66,13 +66,6 @@ def translate(
     environments = remaining(route.upstreams, bundle.status.environments)
     check_pins(bundle, _environments(pipeline, environments))
     nodes = [bundle_node(promotion), freeze_node(promotion), *builder.nodes(environments)]
-    owner = {
-        "apiVersion": BUNDLE.api_version,
-        "kind": BUNDLE.kind,
-        "name": bundle.metadata.name,
-        "uid": bundle.metadata.uid,
-        "controller": True,
-    }
     return {
         "apiVersion": GRAPH.api_version,
         "kind": GRAPH.kind,
@@ -82,9 +75,20 @@ def translate(
             "labels": promotion.labels({}),
             # Set here, because the engine would otherwise add it in a separate write.
             "finalizers": [FINALIZER],
-            "ownerReferences": [owner],
+            "ownerReferences": [controller_reference(bundle)],
         },
         "spec": {"nodes": nodes},
+    }
+
+
+def controller_reference(bundle: Bundle) -> JsonObject:
+    """Return the owner reference of a Graph that a Bundle controls."""
+    return {
+        "apiVersion": BUNDLE.api_version,
+        "kind": BUNDLE.kind,
+        "name": bundle.metadata.name,
+        "uid": bundle.metadata.uid,
+        "controller": True,
     }
 
 
@@ -104,12 +108,15 @@ def extend_graph(
     errors as `translate`.
     """
     topology = read_topology(graph)
-    route = find_route(pipeline, bundle)
     environments = {step.id: name for name, step in topology.steps.items()}
     nodes: list[JsonObject] = [
         with_attempt(node, _attempt(bundle, environments[node["id"]])) if node["id"] in environments else node
         for node in graph["spec"]["nodes"]
     ]
+    if bundle.spec.intent.graph == "manual":
+        # Its author decides where it goes.
+        return nodes
+    route = find_route(pipeline, bundle)
     missing = remaining(route.upstreams, bundle.status.environments, there=topology.steps)
     if not missing:
         return nodes

@@ -64,6 +64,9 @@ def _steps(view: StatusView) -> Iterator[Next]:
 
 def _after_the_end(view: StatusView, bundle: str, create: str) -> Iterator[Next]:
     match view.phase:
+        case "WaitingForGraph":
+            command = command_of("Bundle", "WaitingForGraph", pipeline=view.pipeline, bundle=bundle)
+            yield Next(command, "print a Graph for it, to be changed and created with kubectl create -f")
         case "Failed" | "SkipDenied":
             for environment in view.environments:
                 if environment.state == "Failed":

@@ -160,6 +160,9 @@ def _edges(pipeline: Pipeline, bundle: Bundle, topology: Topology | None) -> Map
     """
     if topology is not None:
         return topology.upstreams
+    if bundle.status.phase == "WaitingForGraph":
+        # Its Graph says where it goes.
+        return {}
     try:
         today: Mapping[str, tuple[str, ...]] = find_route(pipeline, bundle).upstreams
     except InvalidSpec:
@@ -266,7 +269,8 @@ def _ahead(
         if intent.target is not None:
             return state("NotTargeted", f"the Bundle goes up to {intent.target}")
         if edges:
-            return state("NotTargeted", "added to the Pipeline after the Bundle had started")
+            late = "added to the Pipeline after the Bundle had started"
+            return state("NotTargeted", "its Graph does not go there" if intent.graph == "manual" else late)
         return state("Waiting", "the Bundle has not started")
     missing = [found[each] for each in upstreams if each in found and found[each].state != "Verified"]
     if lost := [each.name for each in missing if each.state == SUPERSEDED]:

@@ -109,6 +109,9 @@ def _unhealthy(found: EnvironmentState, states: Sequence[EnvironmentState]) -> s
 
 
 def _result(objects: PipelineObjects, bundle: Bundle, found: EnvironmentState, gates: Sequence[GateLine]) -> str:
+    if bundle.status.phase == "WaitingForGraph":
+        ready = bundle.status.condition("Ready")
+        return f"{title_of(bundle.status.phase)}: {ready.message if ready else found.message}"
     if found.state in ENDED_STATES:
         return f"{found.state.upper()}: {found.message}" if found.message else found.state.upper()
     if found.state in ("Skipped", "NotTargeted"):

@@ -33,7 +33,7 @@ __all__ = [
 AVAILABLE = "Available"
 """The phase that is shown for a Bundle without `status.phase`."""
 
-UNDER_WAY = (AVAILABLE, "Promoting")
+UNDER_WAY = (AVAILABLE, "WaitingForGraph", "Promoting")
 """The phases of a Bundle that has not ended."""
 
 SUPERSEDED = "Superseded"
@@ -70,6 +70,12 @@ _ALL: Final = (
         "It has not started: its Pipeline is not there or cannot be used, or a newer Bundle is about to start. The "
         "condition Ready says which.",
         "kardinal status PIPELINE",
+    ),
+    State(
+        "Bundle",
+        "WaitingForGraph",
+        "A person writes its Graph, which is not there yet or was refused. The condition Ready says which, and why.",
+        "kardinal init --mode graph --from PIPELINE --bundle BUNDLE",
     ),
     State("Bundle", "Promoting", "It is on its way: an environment that it is meant for is not Verified yet.", _WATCH),
     State(

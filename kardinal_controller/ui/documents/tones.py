@@ -13,6 +13,7 @@ __all__ = ["TONES", "environment_mark", "health_mark", "mark", "recorded_mark"]
 
 TONES: Final[Mapping[tuple[str, str], Tone]] = {
     ("Bundle", "Available"): "rest",
+    ("Bundle", "WaitingForGraph"): "you",
     ("Bundle", "Promoting"): "move",
     ("Bundle", "Verified"): "ok",
     ("Bundle", "Failed"): "bad",
