@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kardinal.models.base import ObjectMeta
 from kardinal.promotion.api import Pipeline, PromotionStep
-from kardinal.promotion.api.base import ObjectMeta
 from kardinal.promotion.api.names import step_name
 from kardinal.promotion.translation.nodes import PromotedBundle, step_spec
 

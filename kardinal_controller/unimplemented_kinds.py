@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kardinal.clock import Clock
+from kardinal.models.base import Status
 from kardinal.objects import JsonObject, Key, ResourceType
-from kardinal.promotion.api import Status, set_condition
+from kardinal.promotion.api import set_condition
 from kardinal.runtime import Informer, Result, Source, StatusWriter, Watch
 
 __all__ = ["UnimplementedKindReconciler"]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from kardinal.promotion.api.base import Model
+from kardinal.models.base import Model
 from kardinal.promotion.steps.builtin import BUILTIN_STEPS
 from kardinal.promotion.steps.declaration import NoConfig, StepDeclaration
 

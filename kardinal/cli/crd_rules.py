@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kardinal import cel
-from kardinal.promotion.api.base import Resource
-from kardinal.promotion.api.crds import spec_schema
+from kardinal.models.base import Resource
+from kardinal.models.crds import spec_schema
 
 __all__ = ["broken_rules"]
 

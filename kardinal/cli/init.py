@@ -24,9 +24,9 @@ from kardinal.cli.propose import print_proposals
 from kardinal.cli.session import Session, chosen_namespace, cluster_command, cluster_options
 from kardinal.extensions import load_extensions
 from kardinal.kube import AlreadyExists
+from kardinal.models.base import DnsLabel, Name, Url
 from kardinal.objects.suggestions import nearest
 from kardinal.promotion.api import Pipeline, PolicyGate
-from kardinal.promotion.api.base import DnsLabel, Name, Url
 from kardinal.promotion.api.names import LABEL_BUNDLE
 from kardinal.promotion.api.pipeline import ProviderName
 from kardinal.promotion.kinds import PIPELINE, POLICY_GATE

@@ -18,15 +18,15 @@ from kardinal.cli.manifests import Manifest, ManifestError, read_manifests
 from kardinal.cli.output import say
 from kardinal.extensions import ExtensionError, load_extensions
 from kardinal.graph import GraphError, compile_graph
+from kardinal.models.base import Resource
+from kardinal.models.unknown_fields import unknown_fields
 from kardinal.objects import GRAPH
 from kardinal.objects.text import escaped
 from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
 from kardinal.promotion.api.approval import Approval
-from kardinal.promotion.api.base import Resource
 from kardinal.promotion.api.graph import Graph
 from kardinal.promotion.api.metric_check import MetricCheck
 from kardinal.promotion.api.subscription import Subscription
-from kardinal.promotion.api.unknown_fields import unknown_fields
 from kardinal.promotion.kinds import APPROVAL, BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, SUBSCRIPTION
 from kardinal.promotion.metrics.queries import query_fault
 from kardinal.promotion.policy.calendar import zone_problem

@@ -22,11 +22,11 @@ from pydantic import ValidationError
 
 from kardinal.clock import Clock
 from kardinal.git import BranchNotFound
+from kardinal.models.base import SecretReference
 from kardinal.objects import JsonObject, Key
 from kardinal.objects.capabilities import Capabilities
 from kardinal.objects.naming import short_hash
 from kardinal.promotion.api import Pipeline, PromotionStep
-from kardinal.promotion.api.base import SecretReference
 from kardinal.runtime import Channel, EventRecorder, Informer, Result, Source, Watch
 from kardinal.runtime.predicates import either, generation_changed, status_changed
 from kardinal.scm import OpenHead

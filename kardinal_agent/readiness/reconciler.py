@@ -16,11 +16,11 @@ from datetime import timedelta
 import structlog
 
 from kardinal.clock import Clock
+from kardinal.models.base import Condition
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
 from kardinal.promotion.api import Pipeline, set_condition
-from kardinal.promotion.api.base import Condition
 from kardinal.promotion.kinds import PIPELINE
 from kardinal.promotion.steps.registry import Registry
 from kardinal.promotion.steps.sequence import planned

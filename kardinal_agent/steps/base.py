@@ -15,9 +15,9 @@ from typing import Any, Protocol, TypedDict
 
 from kardinal.edits.images import ImageChange
 from kardinal.git import BranchSubscription, Repository
+from kardinal.models.base import Condition
 from kardinal.objects import Key
 from kardinal.promotion.api import Bundle, PromotionStep, names
-from kardinal.promotion.api.base import Condition
 from kardinal.promotion.api.evidence import GateResult
 from kardinal.promotion.api.health import HealthStatus
 from kardinal.promotion.api.promotion_step import PromotionStepStatus, Proposal, PullRequestStatus, StepProgress

@@ -7,8 +7,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from kardinal.models.base import DNS_LABEL_PATTERN, DnsLabel, Model, Name, Time
 from kardinal.promotion.api.approval import ONE_LINE_PATTERN
-from kardinal.promotion.api.base import DNS_LABEL_PATTERN, DnsLabel, Model, Name, Time
 from kardinal_controller.http.body import decode
 from kardinal_controller.http.problem import ERRORS_SHOWN, FieldError, ProblemError
 

@@ -6,9 +6,10 @@ at once.
 
 from __future__ import annotations
 
+from kardinal.models.base import Condition
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import Truth
-from kardinal.promotion.api import Condition, set_condition
+from kardinal.promotion.api import set_condition
 from kardinal.promotion.api.bundle import BundleStatus, EnvironmentStatus, GraphRecord
 from kardinal.promotion.api.image import bundle_versions
 from kardinal.promotion.api.names import LABEL_PIPELINE

@@ -12,7 +12,7 @@ from typing import Any
 
 from kardinal import bounded
 from kardinal.bounded import ForeignBytes, mebibytes
-from kardinal.promotion.api.base import DNS_LABEL_PATTERN
+from kardinal.models.base import DNS_LABEL_PATTERN
 from kardinal_controller.http.problem import FieldError, ProblemError
 
 __all__ = ["DEFAULT_NAMESPACE", "LARGE", "BodyUnreadable", "decode", "is_namespace", "namespace_of"]

@@ -24,9 +24,9 @@ from typing import Annotated, Any
 import yaml
 from pydantic import ConfigDict, Field, ValidationError
 
+from kardinal.models.base import DnsLabel, Model, Time
 from kardinal.objects import JsonObject
 from kardinal.objects.secrets import SecretValueError, secret_value
-from kardinal.promotion.api.base import DnsLabel, Model, Time
 from kardinal.promotion.api.bundle import BundleType
 
 __all__ = ["NO_CREDENTIALS", "Token", "WebhookCredentials", "read_credentials"]

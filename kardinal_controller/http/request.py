@@ -16,10 +16,10 @@ from typing import Annotated, Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from kardinal.models.base import DnsLabel, Model, Name
 from kardinal.objects.suggestions import nearest
 from kardinal.promotion.api import Pipeline
 from kardinal.promotion.api.artifacts import artifact_problems
-from kardinal.promotion.api.base import DnsLabel, Model, Name
 from kardinal.promotion.api.bundle import Artifacts, BundleType, Intent, Provenance
 from kardinal.promotion.api.names import ANNOTATION_PIN, LABEL_PIPELINE, is_reserved_for_ci
 from kardinal.promotion.api.new_bundle import NewBundle

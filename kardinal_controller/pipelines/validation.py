@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kardinal.clock import Clock
+from kardinal.models.base import Condition
 from kardinal.objects import Key
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
 from kardinal.promotion.api import Pipeline, set_condition
-from kardinal.promotion.api.base import Condition
 from kardinal.promotion.api.overlong import overlong
 from kardinal.promotion.api.pipeline import PipelineSpec
 from kardinal.promotion.kinds import PIPELINE

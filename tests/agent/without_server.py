@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kardinal.git import GitRunner, Repositories, Repository
+from kardinal.models.base import Condition
 from kardinal.objects import JsonObject
 from kardinal.promotion.api import Bundle, PromotionStep
-from kardinal.promotion.api.base import Condition
 from kardinal.promotion.api.evidence import GateResult
 from kardinal.promotion.api.promotion_step import PromotionStepStatus
 from kardinal.promotion.sources.edit_sources import Address

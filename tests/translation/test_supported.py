@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
-from kardinal.promotion.api.base import Model
+from kardinal.models.base import Model
 from kardinal.promotion.api.bundle import BundleSpec
 from kardinal.promotion.api.pipeline import PipelineSpec
 from kardinal.promotion.api.supported import FIELD_VALUES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kardinal.edits.images import ImageChange
-from kardinal.promotion.api.base import RelativePath
+from kardinal.models.base import RelativePath
 from kardinal.promotion.api.image import bundle_version
 from kardinal.promotion.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.tree.edit import Changes

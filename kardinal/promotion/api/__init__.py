@@ -1,11 +1,11 @@
 """The custom resources: their models, which are the only definition of their fields, and the generated names.
 
-base, descriptions, schema, crds   the base models, and the CRDs that are generated from the models
+crds                           the CRDs, generated from the models
 pipeline, bundle, promotion_step, policy_gate, approval, graph, metric_check, subscription   one module per kind
 health, evidence, bundle_artifacts   parts that several kinds share
 names, commands, signature     labels and generated names, commands for people, the signature of the webhook
 image, chart, artifacts        versions of artifacts as text, and their validation
-refused, supported, unknown_fields, overlong   fields and values that are refused or have no effect
+supported, overlong            values that are refused or have no effect
 
 A module is imported when one of its names is first used, so a command that needs only names does not load the models.
 """
@@ -17,15 +17,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kardinal.promotion.api.approval import Approval
-    from kardinal.promotion.api.base import (
-        Condition,
-        Model,
-        ObjectMeta,
-        OwnerReference,
-        Resource,
-        SecretReference,
-        Status,
-    )
     from kardinal.promotion.api.bundle import Bundle
     from kardinal.promotion.api.conditions import set_condition
     from kardinal.promotion.api.graph import Graph, GraphRevision
@@ -38,26 +29,18 @@ if TYPE_CHECKING:
 __all__ = [
     "Approval",
     "Bundle",
-    "Condition",
     "Graph",
     "GraphRevision",
     "MetricCheck",
-    "Model",
-    "ObjectMeta",
-    "OwnerReference",
     "Pipeline",
     "PolicyGate",
     "PromotionStep",
-    "Resource",
-    "SecretReference",
-    "Status",
     "Subscription",
     "set_condition",
 ]
 
 _MODULES = {
     "approval": "Approval",
-    "base": "Condition Model ObjectMeta OwnerReference Resource SecretReference Status",
     "bundle": "Bundle",
     "conditions": "set_condition",
     "graph": "Graph GraphRevision",

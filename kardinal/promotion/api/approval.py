@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
+from kardinal.models.base import DnsLabel, Model, Name, Resource, Status, Time
 from kardinal.objects import ResourceType
-from kardinal.promotion.api.base import DnsLabel, Model, Name, Resource, Status, Time
 from kardinal.promotion.kinds import APPROVAL
 
 __all__ = ["ONE_LINE_PATTERN", "Approval", "ApprovalSpec", "ApprovalStatus", "ExternalAnswer"]

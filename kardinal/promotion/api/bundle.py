@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
+from kardinal.models.base import DnsLabel, Model, Name, Resource, ShortText, Span, Status, Text, Time
 from kardinal.objects import ResourceType
-from kardinal.promotion.api.base import DnsLabel, Model, Name, Resource, ShortText, Span, Status, Text, Time
 from kardinal.promotion.api.bundle_artifacts import (
     ArtifactKind,
     Artifacts,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kardinal.promotion.api.base import Digest, Model, RelativePath, ShortText, Text, Time, Url
+from kardinal.models.base import Digest, Model, RelativePath, ShortText, Text, Time, Url
 
 __all__ = ["ArtifactKind", "Artifacts", "Chart", "ConfigurationCommit", "Image", "Provenance", "ResolvedImage"]
 

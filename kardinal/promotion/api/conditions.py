@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from kardinal.models.base import Condition
 from kardinal.objects import conditions as plain
 from kardinal.objects.conditions import Truth
-from kardinal.promotion.api.base import Condition
 
 __all__ = ["set_condition"]
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kardinal.models.base import DnsLabel, Model, ShortText, Span, Text, Time
 from kardinal.objects.text import cut
-from kardinal.promotion.api.base import DnsLabel, Model, ShortText, Span, Text, Time
 
 __all__ = [
     "EARLIER_EVIDENCE_BYTES",

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
+from kardinal.models.base import Model, Resource, ShortText, Status, Time
 from kardinal.objects import GRAPH, GRAPH_REVISION, NodeKind, NodeState, ResourceType
-from kardinal.promotion.api.base import Model, Resource, ShortText, Status, Time
 
 __all__ = [
     "Graph",

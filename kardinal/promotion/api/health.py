@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from kardinal.promotion.api.base import DnsLabel, Duration, Model, Name, ShortText, Time
+from kardinal.models.base import DnsLabel, Duration, Model, Name, ShortText, Time
+from kardinal.models.refused import refused
 from kardinal.promotion.api.health_adapters import (
     TOOL_FIELDS,
     AdapterName,
@@ -14,7 +15,6 @@ from kardinal.promotion.api.health_adapters import (
     HealthObject,
     HealthResource,
 )
-from kardinal.promotion.api.refused import refused
 
 __all__ = ["Health", "HealthStatus"]
 

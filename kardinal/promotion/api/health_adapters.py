@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from kardinal.promotion.api.base import DnsLabel, Model, Name
+from kardinal.models.base import DnsLabel, Model, Name
 
 __all__ = [
     "ARGOCD",

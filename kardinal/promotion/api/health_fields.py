@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kardinal.promotion.api.base import Model
+from kardinal.models.base import Model
 from kardinal.promotion.api.health import Health
 from kardinal.promotion.api.health_adapters import BUILTIN_ADAPTERS, NO_DELEGATE, RESOURCE, HealthResource
 

@@ -11,8 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from kardinal.objects import ResourceType
-from kardinal.promotion.api.base import (
+from kardinal.models.base import (
     DnsLabel,
     Duration,
     LongText,
@@ -25,6 +24,7 @@ from kardinal.promotion.api.base import (
     Time,
     Url,
 )
+from kardinal.objects import ResourceType
 from kardinal.promotion.kinds import METRIC_CHECK
 
 __all__ = [

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, get_args
 
+from kardinal.models.base import Model
 from kardinal.objects.duration import LONGEST, DurationError, format_duration, read_duration
-from kardinal.promotion.api.base import Model
 
 __all__ = ["overlong"]
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from kardinal.objects import ResourceType
-from kardinal.promotion.api.base import (
+from kardinal.models.base import (
     DNS_LABEL_PATTERN,
     DnsLabel,
     Duration,
@@ -22,6 +21,7 @@ from kardinal.promotion.api.base import (
     Time,
     Url,
 )
+from kardinal.objects import ResourceType
 from kardinal.promotion.api.health import Health
 from kardinal.promotion.api.health_adapters import NO_DELEGATE, DelegateName
 from kardinal.promotion.kinds import PIPELINE

@@ -12,8 +12,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from kardinal.objects import ResourceType
-from kardinal.promotion.api.base import (
+from kardinal.models.base import (
     DnsLabel,
     Duration,
     Model,
@@ -23,10 +22,11 @@ from kardinal.promotion.api.base import (
     Status,
     Text,
     Time,
-    split_list,
 )
+from kardinal.objects import ResourceType
 from kardinal.promotion.api.evidence import Inputs
 from kardinal.promotion.api.globs import BranchGlob, Globs, NameGlob, PathGlob, RepositoryGlob
+from kardinal.promotion.api.lists import split_list
 from kardinal.promotion.api.pipeline import Approval
 from kardinal.promotion.kinds import POLICY_GATE
 

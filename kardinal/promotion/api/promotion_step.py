@@ -6,8 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from kardinal.objects import ResourceType
-from kardinal.promotion.api.base import (
+from kardinal.models.base import (
     DnsLabel,
     Model,
     Name,
@@ -18,10 +17,11 @@ from kardinal.promotion.api.base import (
     Status,
     Text,
     Time,
-    split_list,
 )
+from kardinal.objects import ResourceType
 from kardinal.promotion.api.evidence import Evidence
 from kardinal.promotion.api.health import Health, HealthStatus
+from kardinal.promotion.api.lists import split_list
 from kardinal.promotion.api.pipeline import Approval, Git, MetricVerification, ProgressiveDelivery, StepSpec, Update
 from kardinal.promotion.kinds import PROMOTION_STEP
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from kardinal.models.base import Resource
 from kardinal.objects import JsonObject
-from kardinal.promotion.api.base import Resource
 
 __all__ = ["StoredModels"]
 

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from kardinal.models.base import Duration, Model, Name, RelativePath, Resource, ShortText, Status, Url
 from kardinal.objects import ResourceType
-from kardinal.promotion.api.base import Duration, Model, Name, RelativePath, Resource, ShortText, Status, Url
 from kardinal.promotion.kinds import SUBSCRIPTION
 
 __all__ = [

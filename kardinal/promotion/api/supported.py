@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kardinal.promotion.api.base import Model
+from kardinal.models.base import Model
 from kardinal.promotion.api.health_adapters import BUILTIN_ADAPTERS, NO_DELEGATE
 
 __all__ = ["FIELD_VALUES", "UnsupportedChoice", "unsupported_choices"]

@@ -18,9 +18,9 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
+from kardinal.models.base import Model
 from kardinal.objects.image_reference import ImageReference, ImageReferenceError
 from kardinal.promotion.api import Bundle
-from kardinal.promotion.api.base import Model
 from kardinal.promotion.api.bundle import ArtifactKind, Artifacts, Chart, Image
 from kardinal.promotion.api.chart import chart_problems
 from kardinal.promotion.api.image import image_problems

@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from pydantic import AfterValidator, Field
 
+from kardinal.models.base import Model, Url
 from kardinal.promotion.api import Bundle, PromotionStep
-from kardinal.promotion.api.base import Model, Url
 from kardinal.promotion.api.pipeline import MergeStrategy
 from kardinal.promotion.steps.step_paths import inside
 from kardinal.tree.differences import Move

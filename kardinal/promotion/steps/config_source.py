@@ -12,9 +12,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from kardinal.models.base import RelativePath, SecretReference, Url
 from kardinal.objects.errors import KardinalError
 from kardinal.promotion.api import Bundle, PromotionStep
-from kardinal.promotion.api.base import RelativePath, SecretReference, Url
 from kardinal.promotion.api.bundle import ConfigurationCommit
 from kardinal.promotion.api.pipeline import ConfigUpdate, Git, MergeStrategy, Update
 from kardinal.promotion.steps.declaration import PlannedStep, StepConfig

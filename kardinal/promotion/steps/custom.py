@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from kardinal.models.base import Duration, SecretReference
 from kardinal.objects.duration import DurationError, parse_duration
 from kardinal.objects.suggestions import nearest
-from kardinal.promotion.api.base import Duration, SecretReference
 from kardinal.promotion.api.pipeline import StepSpec
 from kardinal.promotion.steps.declaration import StepConfig, StepDeclaration
 

@@ -17,8 +17,8 @@ from typing import Any, Literal
 from pydantic import ConfigDict
 
 from kardinal.edits.images import ImageChange
+from kardinal.models.base import Model
 from kardinal.promotion.api import Bundle, PromotionStep
-from kardinal.promotion.api.base import Model
 from kardinal.promotion.api.bundle import ArtifactKind
 from kardinal.promotion.api.pipeline import StepSpec
 from kardinal.promotion.api.promotion_step import PromotionState

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kardinal.promotion.api.base import SecretReference, Url
+from kardinal.models.base import SecretReference, Url
 from kardinal.promotion.api.pipeline import Git, StepSpec
 from kardinal.promotion.steps.declaration import PlannedStep, Role, StepConfig, StepDeclaration
 from kardinal.promotion.steps.problems import SequenceProblem

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from kardinal.models.base import RelativePath
 from kardinal.promotion.api import PromotionStep
-from kardinal.promotion.api.base import RelativePath
 from kardinal.promotion.steps.declaration import EditContext, FileEdit, Role, StepDeclaration
 from kardinal.promotion.steps.environment_files import EnvironmentPath
 from kardinal.promotion.steps.inputs import InputConfig, input_tree

@@ -14,9 +14,9 @@ from pydantic import AfterValidator, Field
 from kardinal.edits.images import PromotedImage
 from kardinal.edits.kustomize.kustomization import KustomizationError, image_changes, mirror_of, set_images
 from kardinal.edits.kustomize.reading import read_kustomization
+from kardinal.models.base import RelativePath
 from kardinal.objects.image_reference import ImageReference
 from kardinal.promotion.api import PromotionStep
-from kardinal.promotion.api.base import RelativePath
 from kardinal.promotion.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.promotion.steps.effect import Effect, kustomize_findings
 from kardinal.promotion.steps.images import selected_images

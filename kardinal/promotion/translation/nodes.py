@@ -19,10 +19,10 @@ from typing import Any
 
 from kardinal.objects import JsonObject, ResourceType
 from kardinal.objects.duration import format_duration
-from kardinal.promotion.api.base import LIST_SEPARATOR
 from kardinal.promotion.api.bundle import ArtifactKind
 from kardinal.promotion.api.health import Health
 from kardinal.promotion.api.health_fields import health_type, is_detected, proof_without_tool, resolved_objects
+from kardinal.promotion.api.lists import LIST_SEPARATOR
 from kardinal.promotion.api.names import (
     LABEL_BUNDLE,
     LABEL_ENVIRONMENT,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kardinal.models.base import ObjectMeta
 from kardinal.promotion.api import Bundle, Pipeline, PromotionStep
-from kardinal.promotion.api.base import ObjectMeta
 from kardinal.promotion.api.names import step_name
 from kardinal.promotion.translation.bundle_fit import fit_problems
 from kardinal.promotion.translation.errors import InvalidSpec

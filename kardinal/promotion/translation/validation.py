@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kardinal.promotion.api import Bundle, Model, Pipeline
+from kardinal.models.base import Model
+from kardinal.promotion.api import Bundle, Pipeline
 from kardinal.promotion.api.artifacts import artifact_problems
 from kardinal.promotion.api.health_fields import health_problems
 from kardinal.promotion.api.names import ANNOTATION_PIN

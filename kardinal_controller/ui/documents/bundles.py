@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from kardinal.models.base import Condition
 from kardinal.objects.image_reference import ImageReferenceError
 from kardinal.promotion.api import Bundle
-from kardinal.promotion.api.base import Condition
 from kardinal.promotion.api.image import promoted_image
 from kardinal.promotion.views.missing import no_bundle
 from kardinal.promotion.views.reading import PipelineObjects

@@ -106,15 +106,6 @@ RelativePath = Annotated[
 ]
 
 
-LIST_SEPARATOR = ","
-"""The separator in fields that the Graph engine fills from several nodes, such as `upstreamVerified`."""
-
-
-def split_list(text: str | None) -> tuple[str, ...]:
-    """Return the values of a field that the Graph engine filled from several nodes; empty if the field is absent."""
-    return tuple(part.strip() for part in text.split(LIST_SEPARATOR)) if text else ()
-
-
 class Model(BaseModel):
     """A value of a resource: frozen, with camelCase keys in JSON and snake_case in Python.
 

@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from kardinal.models.descriptions import field_descriptions
 from kardinal.objects.duration import format_duration
-from kardinal.promotion.api.descriptions import field_descriptions
 
 __all__ = ["structural_schema"]
 

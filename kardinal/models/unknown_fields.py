@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from kardinal.models.base import Model
+from kardinal.models.refused import is_refused
 from kardinal.objects.suggestions import nearest
-from kardinal.promotion.api.base import Model
-from kardinal.promotion.api.refused import is_refused
 
 __all__ = ["UnknownField", "unknown_fields"]
 
