@@ -29,10 +29,11 @@ from hack.bench.team import NAMESPACE as DEFAULT
 from hack.bench.team import Site, Team
 from kardinal.graph.compile import compile_graph
 from kardinal.graph.identity import ObjectKey
-from kardinal.graph.selection import Selection, parse_selector
+from kardinal.graph.selection import Selection
 from kardinal.graph.walk_types import Seen
 from kardinal.kube import Client, load_connection
 from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject, Key
+from kardinal.objects.label_selectors import parse_selector
 from kardinal.promotion.kinds import POLICY_GATE
 from kardinal.runtime import ChangeKind, Event, KeyMemory
 from kardinal_controller.graphs.interests import Interests

@@ -27,9 +27,9 @@ from kardinal import cel
 from kardinal.graph.conditions import NodeCondition, compile_condition
 from kardinal.graph.dialect import Declaration, parse_nodes
 from kardinal.graph.errors import GraphError, GraphProblem, ProblemReason
-from kardinal.graph.identity import content_hash
 from kardinal.graph.programs import NO_PROGRAMS, Programs
 from kardinal.graph.template import Template, compile_template
+from kardinal.objects.applied import content_hash
 from kardinal.objects.suggestions import nearest
 
 __all__ = ["CompiledForEach", "CompiledGraph", "CompiledNode", "compile_graph"]

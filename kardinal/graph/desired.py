@@ -13,11 +13,11 @@ from kardinal.graph.identity import (
     GraphIdentity,
     Kinds,
     ObjectKey,
-    content_hash,
     graph_hash,
     node_label,
 )
 from kardinal.objects import GRAPH, JsonObject
+from kardinal.objects.applied import content_hash
 
 __all__ = ["Desired", "Unidentified", "UnservedKind", "desired_object", "identify", "literal_key"]
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from kardinal import cel
-from kardinal.graph.identity import content_hash
+from kardinal.objects.applied import content_hash
 
 __all__ = ["NODE_LIMITS", "PASS_STEPS", "Evaluator", "Overruns"]
 

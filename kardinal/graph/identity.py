@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import orjson
-
 from kardinal.objects import GRAPH, JsonObject, ResourceType
 
 __all__ = [
@@ -31,7 +29,6 @@ __all__ = [
     "GraphIdentity",
     "Kinds",
     "ObjectKey",
-    "content_hash",
     "field_manager",
     "graph_hash",
     "is_owned_by",
@@ -89,17 +86,8 @@ def object_key(resource: ResourceType, obj: Mapping[str, Any]) -> ObjectKey:
     return ObjectKey(resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
 
-def content_hash(value: object) -> str:
-    """Return a hash of a JSON value as twelve hex digits; the order of keys does not matter."""
-    return _digits(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
-
-
-def _digits(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]
-
-
 def graph_hash(namespace: str, name: str) -> str:
-    return _digits(f"{namespace}/{name}".encode())
+    return hashlib.sha256(f"{namespace}/{name}".encode()).hexdigest()[:12]
 
 
 def field_manager(namespace: str, name: str) -> str:

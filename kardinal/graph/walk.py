@@ -29,15 +29,16 @@ from kardinal.graph.compile import CompiledForEach, CompiledGraph, CompiledNode
 from kardinal.graph.conditions import NodeCondition, first_unmet, next_flip
 from kardinal.graph.desired import Desired, Unidentified, UnservedKind, desired_object, identify, literal_key
 from kardinal.graph.dialect import body_problems
-from kardinal.graph.drift import applied_part, covers
 from kardinal.graph.evaluator import Evaluator
-from kardinal.graph.identity import TEMPLATE_HASH, ObjectKey, content_hash, is_owned_by, node_of, object_key
+from kardinal.graph.identity import TEMPLATE_HASH, ObjectKey, is_owned_by, node_of, object_key
 from kardinal.graph.prune import next_wave, patience_ends
-from kardinal.graph.selection import Selection, SelectorError, parse_selector
+from kardinal.graph.selection import Selection
 from kardinal.graph.template import Unrenderable, value_of
 from kardinal.graph.walk_types import SEVERITY, Apply, NodeResult, Remembered, Seen, Unobserved, Walk, WalkInput
 from kardinal.objects import SECRET, JsonObject, NodeKind, NodeState, ResourceType
+from kardinal.objects.applied import applied_part, content_hash, covers
 from kardinal.objects.duration import format_duration
+from kardinal.objects.label_selectors import SelectorError, parse_selector
 
 __all__ = ["walk", "walking"]
 

@@ -19,8 +19,7 @@ import structlog
 
 from kardinal.clock import Clock
 from kardinal.graph.desired import Desired
-from kardinal.graph.drift import applied_part, covers
-from kardinal.graph.identity import ObjectKey, content_hash
+from kardinal.graph.identity import ObjectKey
 from kardinal.graph.walk_types import Apply, Prune, RefusedApply
 from kardinal.kube import (
     Backoff,
@@ -30,6 +29,7 @@ from kardinal.kube import (
     NotFound,
 )
 from kardinal.objects import JsonObject, ResourceType
+from kardinal.objects.applied import applied_part, content_hash, covers
 from kardinal_controller.graphs.interests import ObjectWrite
 from kardinal_controller.graphs.metrics import GraphMetrics
 from kardinal_controller.graphs.observed import ObservedObjects

@@ -18,7 +18,7 @@ from kardinal.clock import Clock
 from kardinal.graph.compile import CompiledGraph
 from kardinal.graph.errors import GraphError, GraphProblem
 from kardinal.graph.evaluator import Overruns
-from kardinal.graph.identity import FINALIZER, GraphIdentity, content_hash, field_manager, named_kinds
+from kardinal.graph.identity import FINALIZER, GraphIdentity, field_manager, named_kinds
 from kardinal.graph.prune import patience_ends, teardown_wave
 from kardinal.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal.graph.status import graph_status, terminating_status
@@ -26,6 +26,7 @@ from kardinal.graph.texts import TooManyExpressions
 from kardinal.graph.walk_types import NodeResult, Remembered, Walk, WalkInput
 from kardinal.kube import AlreadyExists, Client, NotFound
 from kardinal.objects import GRAPH, GRAPH_REVISION, SECRET, JsonObject, Key, ResourceType
+from kardinal.objects.applied import content_hash
 from kardinal.runtime import EventRecorder, Informer, KeyMemory, Result, StatusWriter
 from kardinal.runtime.finalizers import add_finalizer, has_finalizer, is_being_deleted, remove_finalizer
 from kardinal_controller.graphs.accounts import ANSWER_SECONDS, AccountRights, Permits, account_of

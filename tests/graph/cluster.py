@@ -12,20 +12,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kardinal.graph.compile import CompiledGraph, compile_graph
-from kardinal.graph.drift import applied_part, covers
 from kardinal.graph.evaluator import Overruns
-from kardinal.graph.identity import (
-    GraphIdentity,
-    ObjectKey,
-    content_hash,
-    is_owned_by,
-    object_key,
-)
+from kardinal.graph.identity import GraphIdentity, ObjectKey, is_owned_by, object_key
 from kardinal.graph.prune import teardown_wave
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk import walk
 from kardinal.graph.walk_types import Apply, NodeResult, RefusedApply, Remembered, Walk, WalkInput
 from kardinal.objects import CONFIG_MAP, SECRET, JsonObject, ResourceType
+from kardinal.objects.applied import applied_part, content_hash, covers
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.support.names import TEAM
 

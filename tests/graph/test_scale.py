@@ -8,11 +8,12 @@ import pytest
 
 from kardinal.graph.compile import compile_graph
 from kardinal.graph.identity import ObjectKey
-from kardinal.graph.selection import Selection, parse_selector
+from kardinal.graph.selection import Selection
 from kardinal.graph.texts import NAMESPACE_EXPRESSIONS, NamespaceTexts, TooManyExpressions
 from kardinal.graph.walk_types import Seen
 from kardinal.kube import Client, ClusterAccess, Connection
 from kardinal.objects import CONFIG_MAP, JsonObject, Key, key_of
+from kardinal.objects.label_selectors import parse_selector
 from kardinal.promotion.kinds import POLICY_GATE
 from kardinal.runtime import ChangeKind, Event, KeyMemory
 from kardinal.runtime.informer import Informer

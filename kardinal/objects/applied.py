@@ -1,19 +1,27 @@
-"""Drift: compare a live object with what was applied to it.
+"""Compare a live object with what was applied to it, and name what was applied by a hash.
 
 An API server adds fields to an applied object: defaults, fields of other writers, the whole status. Only the fields
 that were applied are compared. A server may also change the notation of a value (`1000m` becomes `1`) or drop an
-unknown field. Such a difference returns after every apply, so the engine remembers the object as the last apply left
-it, and does not count that state as drift.
+unknown field. Such a difference returns after every apply, so a controller remembers the object as the last apply
+left it, and does not count that state as drift.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from kardinal.objects import JsonObject
+import orjson
 
-__all__ = ["applied_part", "covers"]
+from kardinal.objects.resource_type import JsonObject
+
+__all__ = ["applied_part", "content_hash", "covers"]
+
+
+def content_hash(value: object) -> str:
+    """Return a hash of a JSON value as twelve hex digits; the order of keys does not matter."""
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
 
 
 def covers(live: JsonObject, desired: JsonObject) -> bool:
