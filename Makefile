@@ -12,7 +12,7 @@ OF_THE_API_SERVER := $(addprefix tests/,api attacks bundles deploy e2e graph htt
 OF_THE_PLANE := tests/local/plane tests/local/contract
 OF_RESILIENCE := tests/resilience
 OF_THE_BROWSER := tests/browser
-CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
+CODE := kardinal kardinal_agent kardinal_controller kardinal_local kardinal_supplychain tests hack
 
 # Tests start hundreds of processes: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -124,6 +124,7 @@ fmt: $(INSTALLED) ## format the code
 
 crds: $(INSTALLED) ## regenerate crds/ from the models
 	$(BIN)/python -m kardinal.promotion.api.crds crds
+	$(BIN)/python -m kardinal_supplychain.api.crds crds/supplychain
 
 docs: $(INSTALLED) ## regenerate the types of the page, and what docs/ shows of the CLI, steps, states, the contract suite and the bytes of others
 	$(BIN)/python -m hack.docs.cli_reference docs/cli.md

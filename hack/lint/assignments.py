@@ -15,7 +15,15 @@ from pathlib import Path
 
 __all__ = ["joined_assignments", "main"]
 
-_PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local", "hack", "tests")
+_PACKAGES = (
+    "kardinal",
+    "kardinal_agent",
+    "kardinal_controller",
+    "kardinal_local",
+    "kardinal_supplychain",
+    "hack",
+    "tests",
+)
 _FROZEN = ("kardinal_local/plane", "tests/local/plane", "tests/local/contract")
 """Directories that are not checked: the local plane and its suites, which are frozen."""
 

@@ -12,7 +12,7 @@ import pytest
 from hack.docs.foreign_bytes import declared, with_table
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local")
+PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local", "kardinal_supplychain")
 
 READERS = {
     "kardinal/bounded/documents.py": "counts size, nesting and values before it decodes",

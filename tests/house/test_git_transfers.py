@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local")
+PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local", "kardinal_supplychain")
 TRANSFERS = {"RemoteCallbacks", "clone_repository", "create_anonymous", "Keypair", "list_heads", "UserPass"}
 """Names of pygit2 that every transfer of its needs one of."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local")
+PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local", "kardinal_supplychain")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 LONGEST_MODULE = 600
 """Lines from which on a module is looked at again: has it one idea?"""

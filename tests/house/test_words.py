@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local", "tests", "hack")
+ROOMS = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local", "kardinal_supplychain", "tests", "hack")
 FROZEN = ("kardinal_local/plane", "tests/local/plane", "tests/local/contract")
 """The API server of the local plane and its suites get fixes only, and are left as they are."""
 

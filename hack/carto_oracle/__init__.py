@@ -1,0 +1,1 @@
+"""The JSONPath of client-go as a program, to compare ours with."""
