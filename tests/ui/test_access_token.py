@@ -221,7 +221,7 @@ async def test_log_out_deletes_the_cookies(world: World, page: Page, browser: ai
     assert (await get(browser, page, VIEWER))[0] == 401
 
 
-@pytest.mark.virtual_time("a token of an hour")
+@pytest.mark.local_only("a real API server lets a token expire by its own clock")
 async def test_a_session_ends_with_its_token(world: World, page: Page, browser: aiohttp.ClientSession) -> None:
     await log_in(browser, page, await token_of(world, "dana"))
     kept = browser.cookie_jar.filter_cookies(URL(page.url))
@@ -238,7 +238,7 @@ async def test_a_session_ends_with_its_token(world: World, page: Page, browser: 
         assert answer.status == 401
 
 
-@pytest.mark.virtual_time("a token is asked about once a minute")
+@pytest.mark.local_only("a real API server accepts a token for some seconds after it was revoked")
 async def test_a_revoked_token_ends_the_stream_and_the_session(
     world: World, page: Page, browser: aiohttp.ClientSession
 ) -> None:

@@ -30,7 +30,7 @@ def app(name: str = "my-app", environment: str = DEV) -> dict[str, object]:
     return pipeline(REPOSITORY, name=name, environments=[environment], provider="git")
 
 
-@pytest.mark.virtual_time("a soak of ten minutes")
+@pytest.mark.local_only("a soak of ten minutes, by the clock of the API server")
 async def test_sentence_changes_at_its_time_without_any_event(world: World, session: aiohttp.ClientSession) -> None:
     agent = ScriptedAgent(world)
     await start_controller(world, standalone=False)
