@@ -28,6 +28,7 @@ from typing import Any
 
 import orjson
 
+from kardinal.cel.functions import TYPE_NAMES
 from kardinal.graph.errors import GraphProblem
 from kardinal.objects import JsonObject, NodeKind
 from kardinal.objects.duration import DurationError, format_duration, parse_duration
@@ -68,6 +69,7 @@ _RESERVED = frozenset(
         *("let", "loop", "package", "return", "var", "void", "while", "self", "namespace", "each", "item"),
     ]
 )
+_A_TYPE = "is the name of a type in expressions: take another one"
 _INTERNAL = "internal.kro.run"
 
 
@@ -209,6 +211,9 @@ def _node_problems(node: JsonObject, path: str) -> Iterator[GraphProblem]:
         if not isinstance(conditions, list) or not all(isinstance(condition, str) for condition in conditions):
             yield problem(f".{word}", "must be a list of expressions")
     kinds = {_BODIES[word] for word in bodies}
+    if identifier in TYPE_NAMES and ("forEach" in node or kinds & {"watch", "def"}):
+        # The fields of an object are read by its id all the same; a list or a value is read whole.
+        yield problem(".id", f"{identifier!r} {_A_TYPE}")
     for field, message in _modifier_problems(node, kinds):
         yield problem(field, message)
     for word in bodies:
@@ -254,6 +259,8 @@ def _for_each_problems(given: object) -> Iterator[tuple[str, str]]:
         yield f".forEach.{variable}", "must be an expression that makes a list"
     if not _IDENTIFIER.fullmatch(variable) or variable.lower() in _RESERVED - {"each", "item"}:
         yield f".forEach.{variable}", f"{variable[:80]!r} cannot be the name of a variable"
+    elif variable in TYPE_NAMES:
+        yield f".forEach.{variable}", f"{variable!r} {_A_TYPE}"
 
 
 def body_problems(kind: NodeKind, body: object) -> Iterator[tuple[str, str]]:

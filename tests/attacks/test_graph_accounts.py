@@ -235,6 +235,7 @@ async def test_secret_is_read_by_the_account_alone(world: World) -> None:
     assert readers == {f"system:serviceaccount:{TEAM}:deployer"}
 
 
+@pytest.mark.case("A84")
 @pytest.mark.shows_secrets("the API server quotes the value in its refusal, which must not be repeated")
 async def test_value_of_a_secret_is_in_no_status_event_or_log(world: World) -> None:
     await make_account(
@@ -315,3 +316,141 @@ async def test_kinds_are_asked_for_where_their_definitions_may_not_be_watched(wo
     await world.live(A_MINUTE)
     subscription.close()
     assert any(path.startswith("/apis") for path in asked)
+
+
+@pytest.mark.usefixtures("deployer")
+async def test_watch_shows_the_objects_of_the_namespaces_that_the_account_may_list(world: World) -> None:
+    await allow(world, "deployer", rule("list", *WRITES, on="deployments", group="apps"))
+    await world.apply(deployment("ours", namespace=TEAM), deployment("theirs", namespace=VICTIM))
+    await start_controller(world)
+    there, here = [
+        {"id": node, "watch": {"apiVersion": "apps/v1", "kind": "Deployment", "selector": {}, "metadata": place}}
+        for node, place in (("there", {"namespace": VICTIM}), ("here", {"namespace": TEAM}))
+    ]
+    copy = template(deployment(revisionHistoryLimit="${size(here)}"))
+    await world.apply(graph(there, here | {"readyWhen": ["${here.exists(d, d.metadata.name == 'ours')}"]}, copy))
+    found = await nodes(world)
+    assert (found["there"], found["here"]) == (("Error", "AccessDenied"), ("Ready", ""))
+    assert f"deployer may not list deployments.apps in namespace {VICTIM}" in await message(world, "there")
+    assert found["web"][0] == "Ready"
+
+
+@pytest.mark.virtual_time("rights are asked for again after a minute")
+@pytest.mark.usefixtures("deployer")
+async def test_secrets_are_selected_by_the_account_alone(world: World) -> None:
+    await world.apply(secret(), secret(VICTIM))
+    await start_controller(world)
+    readers: set[str] = set()
+
+    def note(request: Any) -> None:
+        if request.resource == "secrets" and request.verb in ("list", "watch") and request.namespace == TEAM:
+            readers.add(request.user)
+
+    subscription = world.audit.subscribe(note)
+    body = {"apiVersion": "v1", "kind": "Secret", "selector": {}, "metadata": {"namespace": TEAM}}
+    everywhere = {"apiVersion": "v1", "kind": "Secret", "selector": {}}
+    named = "${ours.exists(s, s.metadata.name == 'keys')}"
+    ours = {"id": "ours", "watch": body, "readyWhen": [named]}
+    await world.apply(graph(ours, {"id": "all", "watch": everywhere}))
+    denied = ("Error", "AccessDenied")
+    assert await nodes(world) == {"ours": denied, "all": denied}
+    await allow(world, "deployer", rule("list", on="secrets"))
+    await world.live(A_MINUTE)
+    assert await nodes(world) == {"ours": ("Ready", ""), "all": denied}
+    subscription.close()
+    assert world.user("controller") not in readers
+
+
+@pytest.mark.parametrize("missing", ["create", "patch", "get"])
+async def test_template_needs_the_rights_to_read_and_to_write_its_object(world: World, missing: str) -> None:
+    rights = [verb for verb in WRITES if verb != missing]
+    await make_account(world, "deployer", rule(*rights, on="deployments", group="apps"))
+    await start_controller(world)
+    await world.apply(graph(template(deployment()), {"id": "beside", "def": {"x": "1"}}))
+    found = await nodes(world)
+    assert (found["web"][0], found["beside"]) == ("Error", ("Ready", ""))
+    assert found["web"][1] in ("AccessDenied", "Forbidden")
+    assert f"{missing} " in await message(world, "web") or f'cannot {missing} resource "deployments"' in await message(
+        world, "web"
+    )
+    assert await world.find(DEPLOYMENT, "web") is None
+
+
+@pytest.mark.virtual_time("rights are asked for again after a minute")
+@pytest.mark.usefixtures("deployer")
+async def test_right_that_is_taken_away_leaves_objects_as_they_are(world: World) -> None:
+    await start_controller(world)
+    await world.apply(
+        graph(template(deployment()), template(deployment("after", replicas="${web.spec.replicas}"), "after"))
+    )
+    assert set((await nodes(world)).values()) == {("Ready", "")}
+    made = [await world.get(DEPLOYMENT, name) for name in ("web", "after")]
+    await allow(world, "deployer", rule("list", on="deployments", group="apps"))
+    async with people_of(world) as people:
+
+        async def is_refused() -> bool:
+            user = f"system:serviceaccount:{TEAM}:deployer"
+            return not await people.allowed(user, "get", "deployments.apps", namespace=TEAM)
+
+        await world.until(is_refused)
+    await world.live(A_MINUTE)
+    await world.apply(graph(template(deployment(replicas=1)), template(deployment("after"), "after")))
+    assert (await nodes(world))["web"] == ("Error", "AccessDenied")
+    kept = [await world.get(DEPLOYMENT, name) for name in ("web", "after")]
+    assert [each["metadata"]["uid"] for each in kept] == [each["metadata"]["uid"] for each in made]
+    assert kept[0]["spec"]["replicas"] == 0
+
+
+async def test_object_of_another_namespace_is_not_made_whatever_the_account_may(world: World) -> None:
+    await make_account(world, "deployer", rule(*WRITES, on="deployments", group="apps"))
+    await allow(world, "deployer", rule(*WRITES, on="deployments", group="apps"), namespace=VICTIM, home=TEAM)
+    await start_controller(world)
+    await world.apply(graph(template(deployment(namespace=VICTIM))))
+    assert await nodes(world) == {"web": ("Error", "InvalidObject")}
+    assert await world.find(DEPLOYMENT, "web", VICTIM) is None
+
+
+async def let_controller_watch(world: World, plural: str, *, group: str = "") -> None:
+    """Add a kind to those that the controller watches for Graphs, as an operator does."""
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"watch-{plural}", "labels": {"kardinal.io/aggregate-to-graph": "true"}},
+        "rules": [rule("list", "watch", on=plural, group=group)],
+    }
+    await world.client.apply(RESOURCES["ClusterRole"], role, field_manager="test", force=True)
+    async with people_of(world) as people:
+        await people.until_allowed(
+            world.user("controller"), ("watch", f"{plural}.{group}".rstrip("."), ""), namespace=""
+        )
+
+
+@pytest.mark.virtual_time("rights are asked for again after a minute")
+async def test_kind_is_watched_once_an_operator_adds_it(world: World) -> None:
+    await make_account(world, "deployer", rule("get", on="configmaps"))
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": TEAM}}
+    await world.apply(settings)
+    await start_controller(world)
+    await world.apply(graph(reads("ConfigMap", "settings")))
+    assert await nodes(world) == {"read": ("Error", "WatchForbidden")}
+    await let_controller_watch(world, "configmaps")
+    await world.live(A_MINUTE)
+    assert await nodes(world) == {"read": ("Ready", "")}
+
+
+async def test_account_gives_itself_no_right_by_a_graph(world: World) -> None:
+    group = "rbac.authorization.k8s.io"
+    await make_account(world, "deployer", rule(*WRITES, on="rolebindings", group=group))
+    await let_controller_watch(world, "rolebindings", group=group)
+    await start_controller(world)
+    subject = {"kind": "ServiceAccount", "name": "deployer", "namespace": TEAM}
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "mine"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [subject],
+    }
+    await world.apply(graph(template(binding)))
+    assert await nodes(world) == {"web": ("Error", "Forbidden")}
+    assert await world.find(RESOURCES["RoleBinding"], "mine") is None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from datetime import timedelta
 
+import pytest
+
 from kardinal.kube import PatchType
 from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, GRAPH, JsonObject
 from kardinal.promotion.api.names import label_value
@@ -222,3 +224,18 @@ async def test_an_error_of_the_api_server_is_tried_again_and_fails_no_bundle(
     assert "phase" not in (await world.get(BUNDLE, "app-1")).get("status", {})
     await world.client.apply(CUSTOM_RESOURCE_DEFINITION, graphs, field_manager="test", force=True)
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+
+
+@pytest.mark.case("A49")
+async def test_environment_after_a_skipped_one_follows_the_one_before_it(
+    world: World, running: ControlPlane, agent: ScriptedAgent
+) -> None:
+    await world.apply(bundle("app-1", intent={"skip": [STAGING]}))
+    await agent.verify(f"app-1-{DEV}")
+    await world.wait_for(PROMOTION_STEP, f"app-1-{PROD}", lambda _: True)
+    assert await world.find(PROMOTION_STEP, f"app-1-{STAGING}") is None
+    marks = [node.get("x-kardinal", {}) for node in (await world.get(GRAPH, "app-1"))["spec"]["nodes"]]
+    assert {mark["environment"]: mark.get("upstreams", []) for mark in marks if mark.get("kind") == "step"} == {
+        DEV: [],
+        PROD: [DEV],
+    }

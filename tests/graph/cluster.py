@@ -205,8 +205,9 @@ class Engine:
         invalid = RefusedApply("", "Error", "Invalid", "refused")
         failure = invalid if apply.desired.key.name in self.refused_objects else self.refuse.get(apply.node.id)
         if failure is not None:
+            retry_at = failure.retry_at and self.now + (failure.retry_at - START)
             self.failures[apply.desired.key] = RefusedApply(
-                apply.desired.hash, failure.state, failure.reason, failure.message, failure.retry_at
+                apply.desired.hash, failure.state, failure.reason, failure.message, retry_at
             )
             self.cluster.writes.append(f"refused {apply.desired.key.name}")
             return
@@ -216,12 +217,21 @@ class Engine:
 
     def rest(self) -> dict[str, NodeResult]:
         """Reconcile until nothing is written any more, then once more for the outcomes."""
-        for _ in range(50):
+        for _ in range(100):
             before = len(self.cluster.writes)
             result = self.walk()
             if len(self.cluster.writes) == before:
                 return {outcome.node.id: outcome for outcome in result.outcomes}
         raise AssertionError(f"no rest: {self.cluster.writes[-10:]}")
+
+    def restarted(self) -> Engine:
+        """Return an engine that knows what the status of the Graph says, and nothing else of this one."""
+        fresh = copy.copy(self)
+        fresh.failures = {}
+        fresh._settled = {}
+        fresh._overruns = Overruns()
+        fresh._remembered = {}
+        return fresh
 
     def states(self) -> dict[str, str]:
         return {node: outcome.state for node, outcome in self.rest().items()}

@@ -7,6 +7,7 @@ from typing import Any
 
 from kardinal.clock import Clock
 from kardinal.git import GitRunner
+from kardinal.graph.identity import GRAPH_LABEL
 from kardinal.kube import Client
 from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject, ResourceType
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
@@ -148,6 +149,22 @@ async def condition(world: World, type_: str, name: str = "g") -> tuple[str, str
 async def set_status(world: World, resource: Any, name: str, **fields: Any) -> None:
     """Write status as the controller of that kind would."""
     await world.client.patch(resource, name, TEAM, {"status": fields}, subresource="status")
+
+
+async def set_data(world: World, name: str, **fields: str | None) -> None:
+    """Write fields of a ConfigMap that no node writes, as the controller of an object writes its status."""
+    await world.client.patch(CONFIG_MAP, name, TEAM, {"data": fields})
+
+
+async def nodes_of(world: World, name: str = "g") -> dict[str, JsonObject]:
+    """Return the nodes in the status of a Graph by id, once nothing more happens."""
+    await world.settle()
+    return {node["id"]: node for node in (await world.get(GRAPH, name))["status"].get("nodes", ())}
+
+
+async def made_by_graphs(world: World, resource: ResourceType = CONFIG_MAP) -> set[str]:
+    """Return the names of the objects of a kind that Graphs have made."""
+    return {obj["metadata"]["name"] for obj in await world.objects(resource, TEAM, labels=GRAPH_LABEL)}
 
 
 def existing(name: str, data: JsonObject | None = None, **labels: str) -> JsonObject:

@@ -76,14 +76,20 @@ def until_prod(cluster: Cluster, promotion: Engine) -> None:
 GIT = {"url": "https://example.com/repo.git", "branch": "main"}
 
 
+def complete(node: JsonObject) -> JsonObject:
+    """Return the node of a step with every field that its CRD asks for, and any other node as it is."""
+    if node.get("template", {}).get("kind") != PROMOTION_STEP.kind:
+        return node
+    environment = of_run(node["id"])
+    fields = {"pipeline": "demo", "git": GIT, "environment": environment, "path": f"environments/{environment}"}
+    template = node["template"]
+    return {**node, "template": {**template, "spec": template["spec"] | fields}}
+
+
 def promotion_nodes() -> list[JsonObject]:
     """dev, then prod behind a gate, with every field the CRDs ask for."""
     nodes = [BUNDLE_NODE, step("dev"), gate("soak", upstream="dev"), step("prod", upstream="dev", gates=("soak",))]
-    for node in (nodes[1], nodes[3]):
-        environment = of_run(node["id"])
-        fields = {"environment": environment, "path": f"environments/{environment}"}
-        node["template"]["spec"] |= {"pipeline": "demo", "git": GIT, **fields}
-    return [*nodes, FREEZE_NODE]
+    return [*map(complete, nodes), FREEZE_NODE]
 
 
 def promotion_of(cluster: Cluster) -> Engine:

@@ -189,6 +189,26 @@ def test_a_node_is_exactly_what_the_dialect_knows(node: JsonObject, path: str, m
     assert message in found[0][2]
 
 
+@pytest.mark.parametrize(
+    ("node", "path"),
+    [
+        ({"id": "list", "watch": {"apiVersion": "v1", "kind": "ConfigMap", "selector": {}}}, ".id"),
+        ({"id": "map", "def": {}}, ".id"),
+        ({"id": "list", "template": body(), "forEach": "${[1]}"}, ".id"),
+        ({"id": "a", "template": body(), "forEach": {"string": "${[1]}"}}, ".forEach.string"),
+    ],
+)
+def test_name_that_an_expression_reads_as_a_type_is_refused(node: JsonObject, path: str) -> None:
+    [(reason, where, message)] = problems(node)
+    assert (reason, where) == ("DeclarationError", f"spec.nodes[0]{path}")
+    assert "is the name of a type in expressions" in message
+
+
+def test_step_of_an_environment_with_the_name_of_a_type_is_read_by_its_fields() -> None:
+    graph = compile_graph({"nodes": [config("int"), config("b", {"x": "${int.data.x}"})]})
+    assert graph.by_label["b"].hard == ("int",)
+
+
 def test_words_of_others_are_left_alone() -> None:
     noted = {"id": "a", "template": body(), "x-note": "mine"}
     graph = compile_graph({"nodes": [noted, {"id": "b", "reference": REF["ref"]}]})

@@ -83,6 +83,7 @@ async def engine(world: World) -> GraphEngine:
     return await world.run(build, identity=IDENTITY)
 
 
+@pytest.mark.case("A57")
 @pytest.mark.usefixtures("engine")
 async def test_kind_that_is_installed_later_is_followed_without_an_edit(world: World) -> None:
     await world.apply(of_account(widget("w", size=3), config("a", {"x": "${string(w.size)}"})))

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import orjson
+import pytest
+
 from kardinal.graph import FINALIZER
 from kardinal.objects import CONFIG_MAP, GRAPH, GRAPH_REVISION
 from kardinal.objects.conditions import format_time
 from kardinal.promotion.kinds import POLICY_GATE, PROMOTION_STEP
 from tests.graph.cluster import config
-from tests.graph.program import Writes, condition, graph, set_status, start_engine, states, text
+from tests.graph.program import (
+    Writes,
+    condition,
+    graph,
+    made_by_graphs,
+    set_status,
+    start_engine,
+    states,
+    text,
+)
 from tests.graph.promotions import promotion_nodes
 from tests.support.names import TEAM
 from tests.support.objects import bundle
@@ -105,6 +117,7 @@ async def test_time_dependent_condition_wakes_by_timer(world: World) -> None:
     assert (await states(world))["late"] == "Ready"
 
 
+@pytest.mark.case("A18", "A19")
 async def test_a_generation_that_does_not_compile_leaves_the_last_good_one_in_charge(world: World) -> None:
     await start_engine(world)
     good = config("a", {"x": "1"}), config("b", {"x": "${a.metadata.uid}"})
@@ -138,6 +151,7 @@ async def test_a_graph_that_never_compiled_makes_nothing(world: World) -> None:
     assert await world.find(CONFIG_MAP, "a") is None
 
 
+@pytest.mark.case("A80")
 async def test_reordering_nodes_writes_nothing_but_the_generation(world: World) -> None:
     await start_engine(world)
     nodes = config("a"), config("b", {"x": "${a.metadata.name}"})
@@ -173,6 +187,22 @@ async def test_a_nested_graph_is_an_object_like_others(world: World) -> None:
     await world.settle()
     assert await world.objects(GRAPH, TEAM) == []
     assert await world.find(CONFIG_MAP, "b") is None
+
+
+@pytest.mark.case("A86")
+async def test_graphs_of_two_bundles_run_beside_each_other(world: World) -> None:
+    await start_engine(world)
+    for number in (1, 2):
+        [owner] = await world.apply(bundle(f"b{number}"))
+        nodes = orjson.loads(orjson.dumps(promotion_nodes()).replace(b'"b1', b'"b%d' % number))
+        await world.apply(graph(*nodes, name=f"g{number}", owner=owner))
+    for number in (1, 2):
+        assert (await states(world, f"g{number}"))["dev"] == "NotReady"
+    await set_status(world, PROMOTION_STEP, "b2-dev", state="Verified")
+    await world.settle()
+    assert await made_by_graphs(world, POLICY_GATE) == {"b2-soak"}
+    labels = [set((await world.get(PROMOTION_STEP, f"b{n}-dev"))["metadata"]["labels"].items()) for n in (1, 2)]
+    assert labels[0].isdisjoint(labels[1])
 
 
 async def test_many_graphs_run_beside_each_other(world: World) -> None:

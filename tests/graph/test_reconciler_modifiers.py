@@ -34,6 +34,7 @@ async def test_a_template_with_status_writes_the_status_of_its_object(world: Wor
     assert await writes.take() == []
 
 
+@pytest.mark.case("A69")
 async def test_force_takes_a_field_of_another_manager(world: World) -> None:
     await start_engine(world)
     other = {**config("x")["template"], "metadata": {"name": "a", "namespace": TEAM}, "data": {"x": "0"}}

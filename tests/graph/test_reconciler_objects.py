@@ -9,13 +9,25 @@ import pytest
 from kardinal.objects import CONFIG_MAP, GRAPH, GRAPH_REVISION
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.graph.cluster import config
-from tests.graph.program import Writes, condition, existing, graph, set_status, start_engine, states, text
+from tests.graph.program import (
+    Writes,
+    condition,
+    existing,
+    graph,
+    made_by_graphs,
+    nodes_of,
+    set_status,
+    start_engine,
+    states,
+    text,
+)
 from tests.graph.promotions import promotion_nodes, step
 from tests.support.names import TEAM
 from tests.support.objects import bundle
 from tests.support.world import World
 
 
+@pytest.mark.case("A67")
 async def test_drift_of_our_fields_is_corrected_and_others_fields_are_kept(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"})))
@@ -41,6 +53,7 @@ async def test_two_programs_that_disagree_do_not_write_without_end(world: World)
     assert (await condition(world, "Ready"))[:2] == ("True", "Ready")
 
 
+@pytest.mark.case("A68")
 async def test_a_deleted_object_is_made_again(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"}), config("b", {"uid": "${a.metadata.uid}"})))
@@ -52,6 +65,7 @@ async def test_a_deleted_object_is_made_again(world: World) -> None:
     assert await text(world, "b") != before
 
 
+@pytest.mark.case("A69")
 async def test_a_field_of_another_manager_is_a_conflict_that_stops_no_other_node(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("a")))
@@ -66,6 +80,7 @@ async def test_a_field_of_another_manager_is_a_conflict_that_stops_no_other_node
     assert await text(world, "a") == "x=0"
 
 
+@pytest.mark.case("A27", "A28")
 async def test_refused_apply_is_the_error_of_its_node(world: World) -> None:
     await start_engine(world)
     wrong = step("dev")
@@ -84,6 +99,7 @@ async def test_refused_apply_is_the_error_of_its_node(world: World) -> None:
     assert await states(world) == {"dev": "Ready", "b": "Ready", "c": "Ready"}
 
 
+@pytest.mark.case("A73")
 async def test_a_removed_node_goes_after_what_followed_it(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("a"), config("b", {"x": "${a.metadata.name}"}), config("c")))
@@ -99,6 +115,21 @@ async def test_a_removed_node_goes_after_what_followed_it(world: World) -> None:
     assert await world.find(CONFIG_MAP, "c") is not None
 
 
+@pytest.mark.case("A73")
+async def test_a_node_with_another_id_keeps_its_object(world: World) -> None:
+    await start_engine(world)
+    await world.apply(graph(config("a", {"x": "1"}, name="thing")))
+    await world.settle()
+    before = (await world.get(CONFIG_MAP, "thing"))["metadata"]
+    await world.apply(graph(config("z", {"x": "1"}, name="thing")))
+    assert await states(world) == {"z": "Ready"}
+    after = (await world.get(CONFIG_MAP, "thing"))["metadata"]
+    assert after["uid"] == before["uid"]
+    assert f"z.g.{TEAM}.internal.kro.run/type" in after["labels"]
+    assert f"a.g.{TEAM}.internal.kro.run/type" not in after["labels"]
+
+
+@pytest.mark.case("A74")
 async def test_a_deleted_graph_takes_its_objects_along_in_reverse_order(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("a"), config("b", {"x": "${a.metadata.name}"})))
@@ -118,6 +149,7 @@ async def test_a_deleted_graph_takes_its_objects_along_in_reverse_order(world: W
     assert await world.find(GRAPH_REVISION, "g-g00001") is None
 
 
+@pytest.mark.case("A78")
 async def test_a_deleted_bundle_takes_its_graph_and_all_its_objects_along(world: World) -> None:
     (owner,) = await world.apply(bundle("b1"))
     await start_engine(world)
@@ -144,6 +176,7 @@ async def test_an_object_that_was_there_before_is_left_alone(world: World) -> No
     assert not {"annotations", "ownerReferences"} & metadata.keys()
 
 
+@pytest.mark.case("A51")
 async def test_a_bare_identity_of_a_bundle_reads_it_and_says_so_once(world: World) -> None:
     (owner,) = await world.apply(bundle("b1"))
     await start_engine(world)
@@ -160,6 +193,30 @@ async def test_a_bare_identity_of_a_bundle_reads_it_and_says_so_once(world: Worl
     assert await world.find(BUNDLE, "b1") is not None
 
 
+@pytest.mark.case("A52")
+async def test_a_bare_identity_of_an_absent_object_makes_it_and_it_goes_with_the_graph(world: World) -> None:
+    await start_engine(world)
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    await world.apply(graph({"id": "a", "template": body}))
+    assert await states(world) == {"a": "Ready"}
+    assert await made_by_graphs(world) == {"a"}
+    await world.delete(GRAPH, "g")
+    await world.settle()
+    assert await made_by_graphs(world) == set()
+
+
+@pytest.mark.case("A54")
+async def test_a_watch_with_a_condition_that_selects_nothing_is_not_ready(world: World) -> None:
+    await start_engine(world)
+    selected = {"apiVersion": "v1", "kind": "ConfigMap", "selector": {"app": "x"}, "metadata": {"namespace": TEAM}}
+    await world.apply(graph({"id": "w", "watch": selected, "readyWhen": ["${w.all(i, i.data.ok == 'yes')}"]}))
+    assert await states(world) == {"w": "NotReady"}
+    assert (await nodes_of(world))["w"]["reason"] == "NoMatches"
+    await world.apply(existing("one", {"ok": "yes"}, app="x"))
+    assert await states(world) == {"w": "Ready"}
+
+
+@pytest.mark.case("A53")
 async def test_a_watch_hears_of_objects_that_come_and_go(world: World) -> None:
     await start_engine(world)
     watch = {
@@ -181,16 +238,25 @@ async def test_a_watch_hears_of_objects_that_come_and_go(world: World) -> None:
     await world.apply(labelled)
     await world.settle()
     assert await text(world, "b") == "names=one"
+    labelled["metadata"] = labelled["metadata"] | {"name": "another"}
+    await world.apply(labelled)
+    await world.settle()
+    assert await text(world, "b") == "names=another-one"
     await world.client.patch(CONFIG_MAP, "one", TEAM, {"metadata": {"labels": {"app": "y"}}})
+    await world.settle()
+    assert await text(world, "b") == "names=another"
+    await world.delete(CONFIG_MAP, "another")
     await world.settle()
     assert await text(world, "b") == "names="
 
 
+@pytest.mark.case("A50")
 async def test_a_reference_hears_of_its_target(world: World) -> None:
     await start_engine(world)
     ref = {"id": "r", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "t"}}}
     await world.apply(graph(ref, config("b", {"x": "${r.data.x}"})))
     assert await states(world) == {"r": "Pending", "b": "Pending"}
+    assert (await nodes_of(world))["r"]["reason"] == "TargetMissing"
     await world.apply(existing("t", {"x": "1"}))
     assert await states(world) == {"r": "Ready", "b": "Ready"}
     await world.delete(CONFIG_MAP, "t")

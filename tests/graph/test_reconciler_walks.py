@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 
 import pytest
 
-from kardinal.objects import CONFIG_MAP, GRAPH
+from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
 from kardinal_controller.graphs.interests import Interests
 from tests.graph.cluster import config
 from tests.graph.program import Walks, Writes, existing, graph, start_engine, states, text
@@ -81,6 +82,38 @@ async def test_drift_whose_event_was_lost_is_corrected_within_the_half_hour_by_o
     assert await text(world, "a") == await text(world, "b") == "x=1"
     await world.live(timedelta(hours=2))
     assert await writes.take() == []
+
+
+def chain(number: int) -> JsonObject:
+    """Return a Graph of twenty objects, each of which reads the one before."""
+    first = config("n0", {"x": "1"}, name=f"g{number}-0")
+    rest = [
+        config(
+            f"n{index}",
+            {"x": f"${{n{index - 1}.data.x}}"},
+            name=f"g{number}-{index}",
+            readyWhen=[f"${{n{index}.data.x == '1'}}"],
+        )
+        for index in range(1, 20)
+    ]
+    return graph(first, *rest, name=f"g{number}")
+
+
+@pytest.mark.case("A90")
+@pytest.mark.timeout(180)
+async def test_hundred_graphs_start_within_seconds_and_write_nothing(world: World) -> None:
+    engine = await start_engine(world)
+    await world.apply(*map(chain, range(100)))
+    assert set((await states(world, "g99")).values()) == {"Ready"}
+    await world.stop(engine)
+    writes = Writes(world)
+    began = time.process_time()
+    walks = Walks(world, await start_engine(world))
+    await world.settle()
+    assert time.process_time() - began < 10
+    await world.idle(timedelta(minutes=1))
+    assert await writes.take() == []
+    assert await walks.take() == 0
 
 
 async def test_metrics_count_what_is_done_to_objects_and_the_states_of_nodes(world: World) -> None:
