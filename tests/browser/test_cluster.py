@@ -27,7 +27,6 @@ from tests.support.world import World
 from tests.ui.viewers import OTHER, bind, token_of
 
 pytestmark = [
-    pytest.mark.virtual_time("a token of an hour expires, and rights are asked for once a minute"),
     pytest.mark.timeout(240),
 ]
 
@@ -85,6 +84,7 @@ async def log_in(window: Screen, token: str) -> None:
     await window.page.get_by_role("button", name="Log in").click()
 
 
+@pytest.mark.virtual_time("rights are asked for once a minute")
 async def test_two_viewers_see_what_each_may_list(world: World, controller: ControlPlane, opened: Opened) -> None:
     await bind(world, user_of("dana"), "kardinal-viewer", namespace=TEAM)
     await bind(world, user_of("erin"), "kardinal-viewer", namespace=None)
