@@ -3,7 +3,7 @@
     template, texts, conditions       expressions in trees, texts and lists
     dialect, compile                  from `spec.nodes` to a compiled graph
     identity, desired, drift          how applied objects are marked, built and compared
-    walk, prune                       from the observed objects to the applies and deletions that are due
+    walk, results, prune              from the observed objects to the applies and deletions that are due
     status, revision                  the status of a Graph, and its GraphRevisions
     drawing                           a Graph as Mermaid, DOT or JSON
 

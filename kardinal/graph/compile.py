@@ -11,6 +11,8 @@ condition:
                          without: its inflow gate, which holds the node, and hard
     readyWhen            soft: orders, never holds
 
+A node with `finalizes` is a hook: it acts only when another one is about to be deleted, so no other node can read it.
+
 Either everything compiles or nothing does: a Graph with one wrong expression creates no object at all, and its error
 lists every problem at once.
 """
@@ -94,6 +96,31 @@ class CompiledGraph:
         """The nodes by the lower-case id that labels carry."""
         return {node.id.lower(): node for node in self.nodes}
 
+    @cached_property
+    def by_id(self) -> Mapping[str, CompiledNode]:
+        return {node.id: node for node in self.nodes}
+
+    @cached_property
+    def hooks(self) -> tuple[CompiledNode, ...]:
+        """The nodes with `finalizes`, in the order of the nodes; a hook of a hook after that one."""
+        hooks = (node for node in self.nodes if node.declaration.finalizes is not None)
+        return tuple(sorted(hooks, key=self._hooks_before))
+
+    def _hooks_before(self, hook: CompiledNode) -> int:
+        target = self.by_id[str(hook.declaration.finalizes)]
+        return 0 if target.declaration.finalizes is None else 1 + self._hooks_before(target)
+
+    def needed_by(self, hook: CompiledNode) -> set[str]:
+        """Return the ids of all nodes that a hook reads, or that come before those."""
+        found: set[str] = set()
+        waiting = [*hook.hard, *hook.soft]
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting += self.by_id[node].hard
+        return found
+
 
 def compile_graph(spec: Mapping[str, Any], programs: Programs = NO_PROGRAMS) -> CompiledGraph:
     """Return the graph of `spec`; raises GraphError with all of its problems.
@@ -109,6 +136,7 @@ def compile_graph(spec: Mapping[str, Any], programs: Programs = NO_PROGRAMS) -> 
         compiler = _NodeCompiler(declaration, known, programs)
         nodes[declaration.id] = compiler.compile()
         problems += compiler.problems
+    problems += _hook_problems(nodes)
     if problems:
         raise GraphError(problems)
     hard = {node.id: node.hard for node in nodes.values()}
@@ -120,6 +148,37 @@ def compile_graph(spec: Mapping[str, Any], programs: Programs = NO_PROGRAMS) -> 
         raise GraphError([GraphProblem("DependencyError", nodes[cycle[0]].declaration.path, message, cycle[0])])
     depth = _layers(order, hard)
     return CompiledGraph(tuple(replace(nodes[node], layer=depth[node]) for node in order), _graph_hash(spec))
+
+
+def _hook_problems(nodes: Mapping[str, CompiledNode]) -> Iterator[GraphProblem]:
+    """Yield the problems of hooks: with the node that they finalize, and with nodes that read them."""
+    for node in nodes.values():
+        target = node.declaration.finalizes
+        path = f"{node.declaration.path}.finalizes"
+        if target is not None and target not in nodes:
+            message = f"no node has the id {target[:80]!r}{_hint(target, nodes)}"
+            yield GraphProblem("DeclarationError", path, message, node.id)
+        elif target is not None and nodes[target].declaration.kind not in ("template", "patch"):
+            message = f"{target} is a {nodes[target].declaration.kind}, of which nothing is deleted"
+            yield GraphProblem("DeclarationError", path, message, node.id)
+        elif target is not None and (cycle := _hook_cycle(node.id, nodes)):
+            message = f"hooks finalize each other: {' -> '.join(cycle)}"
+            yield GraphProblem("DeclarationError", path, message, node.id)
+        for other in (*node.hard, *node.soft):
+            of_hook = nodes[other].declaration.finalizes if other in nodes else None
+            if of_hook is not None and of_hook != target:
+                message = f"{other} is there only while {of_hook} is deleted, so that only its other hooks can read it"
+                yield GraphProblem("DependencyError", node.declaration.path, message, node.id)
+
+
+def _hook_cycle(node: str, nodes: Mapping[str, CompiledNode]) -> list[str]:
+    """Return the chain of hooks from `node` back to itself; empty when it ends elsewhere."""
+    path = [node]
+    while (target := nodes[path[-1]].declaration.finalizes) is not None and target in nodes:
+        path.append(target)
+        if target in path[:-1]:
+            return path if target == node else []
+    return []
 
 
 def _graph_hash(spec: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The object that a template node wants: the rendered body, its identity, and the marks of its Graph on it."""
+"""The object that a template or a patch wants: the rendered body, its identity, and the marks of its Graph on it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from kardinal.graph.identity import (
     ObjectKey,
     graph_hash,
     node_label,
+    patch_marks,
 )
 from kardinal.objects import GRAPH, JsonObject
 from kardinal.objects.applied import content_hash
 
-__all__ = ["Desired", "Unidentified", "UnservedKind", "desired_object", "identify", "literal_key"]
+__all__ = ["Desired", "Unidentified", "UnservedKind", "desired_object", "desired_patch", "identify", "literal_key"]
 
 
 class UnservedKind(Exception):
@@ -36,17 +37,28 @@ class Unidentified(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """The object of a template without the annotations of the engine; `hash` is the content hash of `object`."""
+    """The object of a template, or the fields of a patch, without the annotations of the engine.
+
+    `hash` stands for both `object` and `uid`, and `marks` are the annotations for it and for the layer. `uid`: the
+    object exists and is another one's; one of that name with another uid is not written to.
+    """
 
     key: ObjectKey
     object: JsonObject
     hash: str
+    marks: tuple[str, str] = (TEMPLATE_HASH, APPLY_ORDER)
+    uid: str | None = None
 
     def marked(self, layer: int) -> JsonObject:
         """Return the object as it is applied: with the annotations of the engine, of which one is `layer`."""
         metadata = self.object["metadata"]
-        marks = {TEMPLATE_HASH: self.hash, APPLY_ORDER: str(layer)}
-        return {**self.object, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **marks}}}
+        marks = dict(zip(self.marks, (self.hash, str(layer)), strict=True))
+        annotated = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **marks}}
+        return {**self.object, "metadata": annotated | ({"uid": self.uid} if self.uid else {})}
+
+    def is_applied_to(self, live: JsonObject) -> bool:
+        """Return whether this, and nothing else, was applied to an object last."""
+        return (live["metadata"].get("annotations") or {}).get(self.marks[0]) == self.hash
 
 
 def identify(body: JsonObject, identity: GraphIdentity, kinds: Kinds) -> ObjectKey:
@@ -68,7 +80,7 @@ def identify(body: JsonObject, identity: GraphIdentity, kinds: Kinds) -> ObjectK
 def literal_key(node: CompiledNode, identity: GraphIdentity, kinds: Kinds) -> ObjectKey | None:
     """Return the identity of the object of `node`, or None when its identity contains an expression."""
     body = node.declaration.body
-    if node.declaration.kind != "template" or isinstance(body, str):
+    if node.declaration.kind not in ("template", "patch") or isinstance(body, str):
         return None
     names = (body["metadata"].get("name"), body["metadata"].get("namespace", ""))
     if any(not isinstance(name, str) or "${" in name for name in names):
@@ -92,3 +104,16 @@ def desired_object(node: CompiledNode, body: JsonObject, key: ObjectKey, identit
     metadata["ownerReferences"] = [*(given.get("ownerReferences") or []), {**owner, "controller": True}]
     wanted = {**body, "metadata": metadata}
     return Desired(key, wanted, content_hash(wanted))
+
+
+def desired_patch(
+    node: CompiledNode, body: JsonObject, key: ObjectKey, identity: GraphIdentity, *, uid: str
+) -> Desired:
+    """Return the fields that a rendered patch sets on the object of `key`, whose uid it is for."""
+    given: dict[str, Any] = body["metadata"]
+    marks = patch_marks(identity)
+    metadata = {**given, "labels": {**(given.get("labels") or {}), marks.node: node.id.lower()}}
+    if key.namespace:
+        metadata["namespace"] = key.namespace
+    wanted = {**body, "metadata": metadata}
+    return Desired(key, wanted, content_hash({"object": wanted, "uid": uid}), (marks.hash, marks.order), uid)

@@ -5,9 +5,9 @@ The dialect still changes, so every decision about it is in this module; the res
 is silently ignored would be a gate that silently opens. An unknown keyword is most likely a typo: its error suggests
 the nearest known one.
 
-The keyword of the body says what the node is: `template`, `ref`, `watch` or `def`. There is one exception: some
-documents write a bare identity (`apiVersion`, `kind`, `metadata.name` and nothing else) under `template` where they
-mean a reference; see `Declaration.ambiguous`.
+The keyword of the body says what the node is: `template`, `patch`, `ref`, `watch` or `def`. There is one exception:
+some documents write a bare identity (`apiVersion`, `kind`, `metadata.name` and nothing else) under `template` where
+they mean a reference; see `Declaration.ambiguous`.
 
     - id: quota
       forEach: {team: "${teams.data.names}"}      # one object for each item of the list
@@ -16,6 +16,9 @@ mean a reference; see `Declaration.ambiguous`.
       lifecycle: {apply: Force}                   # takes fields that another manager owns
       recheckAfter: 5m                            # looks again, whether anything has changed or not
       timeout: 1h                                 # says so when an object is not ready for that long
+    - id: backup
+      finalizes: quota                            # made when a quota is to be deleted, which waits until it is ready
+      template: {apiVersion: batch/v1, kind: Job, metadata: {name: backup}, spec: {...}}
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from kardinal.objects import JsonObject, NodeKind
 from kardinal.objects.duration import DurationError, format_duration, parse_duration
 from kardinal.objects.suggestions import nearest
 
-__all__ = ["DIALECT_VERSION", "NODE_LIMIT", "Declaration", "ForEach", "body_problems", "parse_nodes"]
+__all__ = ["DIALECT_VERSION", "NODE_LIMIT", "Declaration", "ForEach", "body_problems", "has_hooks", "parse_nodes"]
 
 DIALECT_VERSION = "v1alpha1"
 
@@ -44,20 +47,23 @@ SHORTEST_RECHECK = timedelta(seconds=5)
 
 _BODIES: dict[str, NodeKind] = {
     "template": "template",
+    "patch": "patch",
     "ref": "ref",
     "reference": "ref",
     "watch": "watch",
     "def": "def",
 }
+_ONE_OF = "template, patch, ref, watch and def"
 _CONDITIONS = ("readyWhen", "propagateWhen", "includeWhen")
-_MODIFIERS = ("dependsOn", "forEach", "lifecycle", "recheckAfter", "timeout")
+_MODIFIERS = ("dependsOn", "finalizes", "forEach", "lifecycle", "recheckAfter", "timeout")
 _KNOWN = frozenset(["id", *_BODIES, *_CONDITIONS, *_MODIFIERS])
-_UNAVAILABLE = frozenset(["patch", "finalizes", "onTimeout", "metric"])
+_UNAVAILABLE = frozenset(["onTimeout", "metric"])
 """Keywords of the Graph dialect that this version does not implement. They are refused by name."""
 
 _OF_KINDS: Mapping[str, frozenset[NodeKind]] = {
-    "forEach": frozenset(["template", "def"]),
+    "forEach": frozenset(["template", "patch", "def"]),
     "lifecycle": frozenset(["template"]),
+    "finalizes": frozenset(["template", "patch", "ref", "watch"]),
 }
 """The modifiers that have a meaning with some bodies only."""
 
@@ -100,6 +106,8 @@ class Declaration:
     depends_on: tuple[str, ...] = ()
     for_each: ForEach | None = None
     force: bool = False
+    finalizes: str | None = None
+    """The id of the node whose objects are deleted only when this one is ready."""
     recheck_after: timedelta | None = None
     timeout: timedelta | None = None
 
@@ -139,6 +147,12 @@ def parse_nodes(spec: Mapping[str, Any]) -> tuple[list[Declaration], list[GraphP
     return declarations, problems
 
 
+def has_hooks(spec: Mapping[str, Any]) -> bool:
+    """Return whether a node of `spec` finalizes another one."""
+    nodes = spec.get("nodes")
+    return any(isinstance(node, dict) and "finalizes" in node for node in (nodes if isinstance(nodes, list) else ()))
+
+
 def _declaration(node: JsonObject, identifier: str, path: str) -> Declaration:
     keyword = next(word for word in _BODIES if word in node)
     return Declaration(
@@ -153,6 +167,7 @@ def _declaration(node: JsonObject, identifier: str, path: str) -> Declaration:
         depends_on=tuple(node.get("dependsOn", ())),
         for_each=_for_each(node, path),
         force=node.get("lifecycle", {}).get("apply") == "Force",
+        finalizes=node.get("finalizes"),
         recheck_after=_duration(node, "recheckAfter"),
         timeout=_duration(node, "timeout"),
     )
@@ -203,9 +218,9 @@ def _node_problems(node: JsonObject, path: str) -> Iterator[GraphProblem]:
             yield problem(f".{word}", f"unknown word{f' (did you mean {near}?)' if near else ''}")
     bodies = [word for word in _BODIES if word in node]
     if len(bodies) > 1:
-        yield problem("", f"has {' and '.join(bodies)}, but a node is exactly one of template, ref, watch and def")
-    elif not bodies and "patch" not in node:
-        yield problem("", "needs one of template, ref, watch and def")
+        yield problem("", f"has {' and '.join(bodies)}, but a node is exactly one of {_ONE_OF}")
+    elif not bodies:
+        yield problem("", f"needs one of {_ONE_OF}")
     for word in _CONDITIONS:
         conditions = node.get(word, [])
         if not isinstance(conditions, list) or not all(isinstance(condition, str) for condition in conditions):
@@ -224,6 +239,8 @@ def _modifier_problems(node: JsonObject, kinds: Set[NodeKind]) -> Iterator[tuple
     before = node.get("dependsOn", [])
     if not isinstance(before, list) or not all(isinstance(other, str) for other in before):
         yield ".dependsOn", "must be a list of ids of other nodes"
+    if not isinstance(node.get("finalizes", ""), str):
+        yield ".finalizes", "must be the id of another node"
     for word in ("recheckAfter", "timeout"):
         if word in node:
             yield from _duration_problems(word, node[word])
@@ -266,7 +283,7 @@ def _for_each_problems(given: object) -> Iterator[tuple[str, str]]:
 def body_problems(kind: NodeKind, body: object) -> Iterator[tuple[str, str]]:
     """Yield the problems of a body, each with the field below it: `(".metadata.name", "a template needs a name")`."""
     if isinstance(body, str):
-        if kind not in ("template", "def"):
+        if kind not in ("template", "patch", "def"):
             yield "", f"a {kind} is an object"
         return
     if kind == "def":
@@ -284,9 +301,17 @@ def body_problems(kind: NodeKind, body: object) -> Iterator[tuple[str, str]]:
     if not isinstance(metadata, dict):
         yield ".metadata", "must be an object"
         return
+    yield from _problems_of_kind(kind, body, metadata)
+
+
+def _problems_of_kind(kind: NodeKind, body: JsonObject, metadata: JsonObject) -> Iterator[tuple[str, str]]:
     match kind:
         case "template":
-            yield from _template_problems(body, metadata)
+            yield from _name_and_mark_problems(kind, metadata)
+        case "patch":
+            if set(metadata) - {"name", "namespace", "labels", "annotations"}:
+                yield ".metadata", "a patch sets labels and annotations there, and names its object; nothing else"
+            yield from _name_and_mark_problems(kind, metadata)
         case "ref":
             if set(body) - {"apiVersion", "kind", "metadata"} or set(metadata) - {"name", "namespace"}:
                 yield "", "a ref is apiVersion, kind, metadata.name and metadata.namespace, nothing else"
@@ -296,9 +321,9 @@ def body_problems(kind: NodeKind, body: object) -> Iterator[tuple[str, str]]:
             yield from _watch_problems(body, metadata)
 
 
-def _template_problems(body: JsonObject, metadata: JsonObject) -> Iterator[tuple[str, str]]:
+def _name_and_mark_problems(kind: NodeKind, metadata: JsonObject) -> Iterator[tuple[str, str]]:
     if not isinstance(metadata.get("name"), str) or not metadata["name"]:
-        yield ".metadata.name", "a template needs a name"
+        yield ".metadata.name", f"a {kind} needs a name"
     for field in ("labels", "annotations"):
         keys = metadata.get(field, {})
         if not isinstance(keys, dict):

@@ -7,6 +7,8 @@ the Graph could have made it (`Claims`). Labels and annotations are not proof of
 - the hash of the applied template, so that neither a restart nor an unrelated change of the Graph applies it again;
 - the layer of the node, so that objects are deleted in order even when the Graph no longer contains their nodes.
 
+An object of another program that a node patches has marks of that Graph alone, since several Graphs may patch it.
+
 The generation of the Graph is no mark, because adding a node would then rewrite the objects of all other nodes.
 """
 
@@ -16,7 +18,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kardinal.objects import GRAPH, JsonObject, ResourceType
 
@@ -29,6 +31,7 @@ __all__ = [
     "GraphIdentity",
     "Kinds",
     "ObjectKey",
+    "PatchMarks",
     "field_manager",
     "graph_hash",
     "is_owned_by",
@@ -36,12 +39,16 @@ __all__ = [
     "node_label",
     "node_of",
     "object_key",
+    "patch_labels",
+    "patch_marks",
 ]
 
 FINALIZER = "experimental.kro.run/graph-controller"
 GRAPH_LABEL = "internal.kro.run/graph"
 TEMPLATE_HASH = "internal.kro.run/template-hash"
 APPLY_ORDER = "internal.kro.run/apply-order"
+
+_PATCHED_BY = ".internal.kro.run/patch"
 
 _MANAGER_LIMIT = 128
 _PREFIX_LIMIT = 253
@@ -68,6 +75,17 @@ class GraphIdentity:
             f".{self.name}.{self.namespace}.internal.kro.run/type",
             f".{short}.{self.namespace}.internal.kro.run/type",
         )
+
+
+class PatchMarks(NamedTuple):
+    """The keys of the marks on an object that a node of one Graph patches.
+
+    `node` is a label with the id of the node in lower case, `hash` and `order` are annotations as on an own object.
+    """
+
+    node: str
+    hash: str
+    order: str
 
 
 class ObjectKey(NamedTuple):
@@ -103,13 +121,25 @@ def node_label(node: str, identity: GraphIdentity) -> str:
     return next((key for key in keys if len(key.partition("/")[0]) <= _PREFIX_LIMIT), keys[-1])
 
 
+def patch_marks(identity: GraphIdentity) -> PatchMarks:
+    """Return the keys of the marks of a Graph, such as `0f3a5b7c9d1e.internal.kro.run/patch`."""
+    prefix = f"{graph_hash(identity.namespace, identity.name)}{_PATCHED_BY}"
+    return PatchMarks(prefix, f"{prefix}-hash", f"{prefix}-order")
+
+
+def patch_labels(obj: Mapping[str, Any]) -> list[str]:
+    """Return the keys of the labels that say which Graphs patch an object."""
+    return [key for key in obj["metadata"].get("labels") or () if key.endswith(_PATCHED_BY)]
+
+
 def node_of(obj: JsonObject, identity: GraphIdentity) -> str | None:
-    """Return the id, in lower case, of the node that an object belongs to by its label; None without such a label."""
-    for key in obj["metadata"].get("labels") or ():
+    """Return the id, in lower case, of the node that makes or patches an object by its label; None without one."""
+    labels = obj["metadata"].get("labels") or {}
+    for key in labels:
         if key.endswith(identity.node_suffixes):
             suffix = next(each for each in identity.node_suffixes if key.endswith(each))
             return str(key.removesuffix(suffix))
-    return None
+    return labels.get(patch_marks(identity).node)
 
 
 def is_owned_by(obj: Mapping[str, Any], uid: str) -> bool:
@@ -125,20 +155,22 @@ def _names_graph(reference: Mapping[str, Any], uid: str) -> bool:
 
 
 class Claims:
-    """The objects that the templates in some versions of the spec of one Graph can have created.
+    """The objects that the templates, or the patches, in some versions of the spec of one Graph can have written.
 
     A template whose name is an expression can have created an object of any name, and one that is an expression as a
     whole an object of any kind.
     """
 
-    def __init__(self, specs: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, specs: Iterable[Mapping[str, Any]], *, keyword: Literal["template", "patch"] = "template"
+    ) -> None:
         self._everything = False
         self._kinds: set[object] = set()
         self._names: set[tuple[object, str]] = set()
         for spec in specs:
             nodes = spec.get("nodes")
             for node in nodes if isinstance(nodes, list) else ():
-                self._add(node.get("template") if isinstance(node, dict) else None)
+                self._add(node.get(keyword) if isinstance(node, dict) else None)
 
     def __contains__(self, key: ObjectKey) -> bool:
         kind = key.resource.kind

@@ -65,23 +65,41 @@ def graph_status(
     return _present(status)
 
 
-def terminating_status(graph: JsonObject, left: Iterable[Prune], *, now: datetime) -> JsonObject:
-    """Return the status while the objects of a deleted Graph are removed; `left` are the objects it still waits for."""
+def terminating_status(
+    graph: JsonObject, left: Iterable[Prune], *, now: datetime, results: Iterable[NodeResult] = ()
+) -> JsonObject:
+    """Return the status while the objects of a deleted Graph are removed.
+
+    `left` are the objects it still waits for, `results` those of its nodes, of which only hooks act.
+    """
     names = ", ".join(sorted(str(prune.key) for prune in left))
     before: JsonObject = graph.get("status") or {}
+    blocked = _blocked(results)
+    ready, reason, message = blocked or ("Unknown", "Terminating", f"waiting for {names} to be deleted")
     conditions = set_condition(
         before.get("conditions") or [],
         "Ready",
-        "Unknown",
-        reason="Terminating",
-        message=f"waiting for {names} to be deleted",
+        ready,
+        reason=reason,
+        message=message,
         now=now,
         observed_generation=graph["metadata"].get("generation", 0),
     )
     return {**before, "conditions": conditions}
 
 
+def _blocked(results: Iterable[NodeResult]) -> tuple[Truth, str, str] | None:
+    """Return the condition of a Graph one of whose hooks holds up a deletion; None if none does."""
+    for result in results:
+        if result.blocks:
+            target = result.node.declaration.finalizes
+            return "False", "TeardownBlocked", f"{target} is deleted when {result.node.id} is Ready: {_message(result)}"
+    return None
+
+
 def _rolled_up(results: Sequence[NodeResult]) -> tuple[Truth, str, str]:
+    if blocked := _blocked(results):
+        return blocked
     for state in SEVERITY:
         worst = next((result for result in results if result.state == state), None)
         if worst is not None:

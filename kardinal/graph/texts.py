@@ -17,7 +17,7 @@ GRAPH_EXPRESSIONS = 256 << 10
 NAMESPACE_EXPRESSIONS = 512 << 10
 """The most characters of all expressions of a namespace; the Graphs of one Pipeline share nearly all of them."""
 
-_BODIES = ("template", "ref", "reference", "watch")
+_BODIES = ("template", "patch", "ref", "reference", "watch", "def")
 _CONDITIONS = ("readyWhen", "propagateWhen", "includeWhen")
 
 
@@ -92,6 +92,15 @@ def _of_nodes(nodes: Iterable[object]) -> Iterator[str]:
                     yield from _of_text(text) if "${" in text else (text,)
         for word in _BODIES:
             yield from _of_tree(node.get(word))
+        yield from _of_list(node.get("forEach"))
+
+
+def _of_list(given: object) -> Iterator[str]:
+    """Yield the expression of a forEach in each of its forms: `list`, `{variable: list}` or `[{variable: list}]`."""
+    first = given[0] if isinstance(given, list) and given else given
+    for text in first.values() if isinstance(first, dict) else (first,):
+        if isinstance(text, str):
+            yield from _of_text(text) if "${" in text else (text,)
 
 
 def _of_tree(root: object) -> Iterator[str]:

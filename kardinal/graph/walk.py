@@ -27,30 +27,51 @@ from typing import Any, cast
 from kardinal import cel
 from kardinal.graph.compile import CompiledForEach, CompiledGraph, CompiledNode
 from kardinal.graph.conditions import NodeCondition, first_unmet, next_flip
-from kardinal.graph.desired import Desired, Unidentified, UnservedKind, desired_object, identify, literal_key
+from kardinal.graph.desired import (
+    Desired,
+    Unidentified,
+    UnservedKind,
+    desired_object,
+    desired_patch,
+    identify,
+    literal_key,
+)
 from kardinal.graph.dialect import body_problems
 from kardinal.graph.evaluator import Evaluator
-from kardinal.graph.identity import TEMPLATE_HASH, ObjectKey, is_owned_by, node_of, object_key
-from kardinal.graph.prune import next_wave, patience_ends
+from kardinal.graph.identity import ObjectKey, is_owned_by, node_of, object_key, patch_marks
+from kardinal.graph.prune import candidates_of, patience_ends, plan_of
+from kardinal.graph.results import (
+    FAILED,
+    WITHOUT_DATA,
+    NoList,
+    discreet,
+    ids_in,
+    is_terminating,
+    items_of,
+    pending,
+    unobserved,
+)
 from kardinal.graph.selection import Selection
-from kardinal.graph.template import Unrenderable, value_of
-from kardinal.graph.walk_types import SEVERITY, Apply, NodeResult, Remembered, Seen, Unobserved, Walk, WalkInput
-from kardinal.objects import SECRET, JsonObject, NodeKind, NodeState, ResourceType
+from kardinal.graph.template import Unrenderable
+from kardinal.graph.walk_types import (
+    SEVERITY,
+    Apply,
+    NodeResult,
+    Prune,
+    Remembered,
+    Seen,
+    Unobserved,
+    Walk,
+    WalkInput,
+)
+from kardinal.objects import SECRET, JsonObject, NodeKind, ResourceType
 from kardinal.objects.applied import applied_part, content_hash, covers
 from kardinal.objects.duration import format_duration
 from kardinal.objects.label_selectors import SelectorError, parse_selector
 
 __all__ = ["walk", "walking"]
 
-ITEM_LIMIT = 1000
-"""The most items of a forEach."""
-
-_WITHOUT_VALUES = frozenset(["NotReady", "NoMatches", "TimedOut", "ExpressionError", "IncludeWhen"])
-"""The reasons whose messages contain no data of objects."""
-_DISCREET = "not told, because the node has data of a Secret"
-
-_FAILED: frozenset[NodeState] = frozenset(["Blocked", "Error", "Conflict", "SystemError"])
-_WITHOUT_DATA: frozenset[NodeState] = frozenset(["Pending"])
+_WRITING: frozenset[NodeKind] = frozenset(["template", "patch"])
 
 
 def walk(graph: CompiledGraph, situation: WalkInput) -> Walk:
@@ -72,23 +93,17 @@ def walking(graph: CompiledGraph, situation: WalkInput) -> Generator[Callable[[]
     """
     walker = _Walker(situation)
     for node in graph.nodes:
-        for _ in walker.visit(node):
-            yield walker.seen
-    prunes = next_wave(
-        graph,
-        situation.identity,
-        walker.owned,
-        excluded={outcome.node.id for outcome in walker.outcomes.values() if outcome.state == "Excluded"},
-        made=walker.made,
-        wanted=walker.claimed,
-        now=situation.now,
-    )
-    if (moment := patience_ends(prunes)) is not None:
+        if node.declaration.finalizes is None:
+            for _ in walker.visit(node):
+                yield walker.seen
+    for _ in walker.prune(graph):
+        yield walker.seen
+    if (moment := patience_ends(walker.prunes)) is not None:
         walker.moments.append(moment)
     return Walk(
         tuple(walker.outcomes.values()),
         tuple(walker.applies),
-        prunes,
+        walker.prunes,
         min(walker.moments, default=None),
         frozenset(walker.reads),
         frozenset(walker.selections),
@@ -98,14 +113,6 @@ def walking(graph: CompiledGraph, situation: WalkInput) -> Generator[Callable[[]
     )
 
 
-class _NoList(Exception):
-    """A list of forEach that is none, or too long."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
 class _Walker:
     def __init__(self, situation: WalkInput) -> None:
         self._situation = situation
@@ -113,9 +120,8 @@ class _Walker:
         self._observed = situation.observed
         self._now = situation.now
         self._evaluator = Evaluator(now=situation.now, overruns=situation.overruns)
-        self.owned = situation.observed.owned()
         self._own: dict[str, list[JsonObject]] = {}
-        for _, obj in self.owned:
+        for _, obj in (*situation.observed.owned(), *situation.observed.patched()):
             if (node := node_of(obj, self._identity)) is not None:
                 self._own.setdefault(node, []).append(obj)
         self._remembered = situation.remembered
@@ -124,6 +130,7 @@ class _Walker:
         self.claimed: dict[ObjectKey, str] = {}
         self.made: set[str] = set()
         self.applies: list[Apply] = []
+        self.prunes: tuple[Prune, ...] = ()
         self.moments: list[datetime] = []
         self.reads: set[ObjectKey] = set()
         self.selections: set[Selection] = set()
@@ -144,20 +151,29 @@ class _Walker:
             return
         self._evaluator.begin(node.id)
         try:
-            outcome = self._kept_back(node) or self._left_out(node)
+            if self._situation.deleting and node.declaration.kind in _WRITING:
+                outcome: NodeResult | None = self._leaving(node)
+            else:
+                outcome = self._kept_back(node) or self._left_out(node)
         except Unobserved as error:
-            outcome = _unobserved(node, error)
+            outcome = unobserved(node, error)
         resolved = outcome is None
         if outcome is None:
             outcome = yield from self._resolved(node)
+        outcome = self._concluded(node, outcome)
+        literal = literal_key(node, self._identity, self._situation.kinds)
+        if literal is not None and outcome.state != "Excluded" and not self._situation.deleting:
+            self.claimed.setdefault(literal, node.id)
+        self._remember(node, outcome, resolved=resolved)
+        yield
+
+    def _concluded(self, node: CompiledNode, outcome: NodeResult) -> NodeResult:
+        """Note the result of a node, and when it may change with time alone."""
         if self._is_confidential(node):
             self._secret.add(node.id)
-            outcome = _discreet(outcome)
+            outcome = discreet(outcome)
         self.outcomes[node.id] = outcome
         self.evaluated.append(outcome)
-        literal = literal_key(node, self._identity, self._situation.kinds)
-        if literal is not None and outcome.state != "Excluded":
-            self.claimed.setdefault(literal, node.id)
         self._note_flips(node.include_when, node.inflow)
         if node.for_each is None:
             self._note_flips(node.outflow, node.ready_when, programs=[program for _, program in node.body.programs])
@@ -165,8 +181,63 @@ class _Walker:
             self._note_flips(node.for_each.outflow, node.for_each.ready_when, programs=[node.for_each.items])
         if node.declaration.recheck_after is not None:
             self.moments.append(self._now + node.declaration.recheck_after)
-        self._remember(node, outcome, resolved=resolved)
+        return outcome
+
+    # Deletions, and the hooks that they wait for.
+
+    def prune(self, graph: CompiledGraph) -> Generator[None, None, None]:
+        """Note the deletions that may happen now, and the results of hooks; yields where the pass may pause."""
+        candidates = candidates_of(
+            graph,
+            self._identity,
+            self._situation.observed,
+            goes=self._goes,
+            wanted=self.claimed,
+            now=self._now,
+        )
+        plan = plan_of(graph, candidates)
+        held: set[str | None] = set()
+        for hook in graph.hooks:
+            if hook not in plan.hooks:
+                self.outcomes[hook.id] = NodeResult(hook, hook.declaration.kind, "Excluded", "Hook")
+                continue
+            yield from self._visit_hook(hook)
+            outcome = self.outcomes[hook.id]
+            if outcome.blocks or outcome.settling:
+                held.add(hook.declaration.finalizes)
+        self.prunes = plan.wave(held)
+
+    def _goes(self, node: CompiledNode) -> bool:
+        """Return whether the objects of a node that no node claims are to be deleted."""
+        if self._situation.deleting or node.declaration.finalizes is not None or node.id in self.made:
+            return True
+        return self.outcomes[node.id].state == "Excluded"
+
+    def _leaving(self, node: CompiledNode) -> NodeResult:
+        """Return the result of a node of a Graph that is being deleted: its objects are there for hooks to read."""
+        if not self._own_objects(node):
+            return NodeResult(node, node.declaration.kind, "Excluded", "Deleted")
+        return self._frozen(node, "Terminating", ())
+
+    def _visit_hook(self, hook: CompiledNode) -> Generator[None, None, None]:
+        """Note the result of a hook that is due."""
+        self._evaluator.begin(hook.id)
+        for other in (*hook.hard, *hook.soft):
+            self._enter_leaving(other)
+        scope = self._evaluator.scope
+        waiting = tuple(other for other in hook.hard if other not in scope or self.outcomes[other].blocks)
+        outcome = pending(hook, "WaitingForNode", waiting_for=waiting) if waiting else self._left_out(hook)
+        if outcome is None:
+            outcome = yield from self._resolved(hook)
+        self._concluded(hook, outcome)
         yield
+
+    def _enter_leaving(self, node: str) -> None:
+        """Let a hook read the objects of a node that the walk has excluded, as long as they are there."""
+        own = self._own.get(node.lower())
+        if own and node not in self._evaluator.scope:
+            is_list = self.outcomes[node].node.for_each is not None
+            self._evaluator.scope[node] = own if is_list else own[0]
 
     # Results of earlier passes.
 
@@ -188,7 +259,7 @@ class _Walker:
                 return False
             if self._situation.accepted.get(key) != earlier.accepted:
                 return False
-            if node.declaration.kind == "template":
+            if node.declaration.kind in _WRITING:
                 if self.claimed.setdefault(key, node.id) != node.id:
                     return False
                 self.made.add(node.id)
@@ -234,10 +305,10 @@ class _Walker:
         before = [self.outcomes[other] for other in node.hard]
         if any(other.state == "Excluded" for other in before):
             return NodeResult(node, node.declaration.kind, "Excluded", "DependencyExcluded")
-        if failed := _ids(before, _FAILED):
+        if failed := ids_in(before, FAILED):
             return NodeResult(node, node.declaration.kind, "Blocked", "DependencyFailed", waiting_for=failed)
-        if pending := _ids(before, _WITHOUT_DATA):
-            return _pending(node, "WaitingForNode", waiting_for=pending)
+        if waiting := ids_in(before, WITHOUT_DATA):
+            return pending(node, "WaitingForNode", waiting_for=waiting)
         gates = [other.gate.expression for other in before if other.gate is not None]
         if unmet := first_unmet(node.inflow, self._evaluator):
             gates.append(unmet.expression)
@@ -249,19 +320,23 @@ class _Walker:
 
     def _frozen(self, node: CompiledNode, reason: str, waiting_for: tuple[str, ...]) -> NodeResult:
         """Return the result of a node whose objects must not be changed; existing objects are still observed."""
-        own = [obj for obj in self._own_objects(node) if not _terminating(obj)]
+        own = [obj for obj in self._own_objects(node) if not is_terminating(obj)]
         if not own:
-            return _pending(node, reason, waiting_for=waiting_for)
+            return pending(node, reason, waiting_for=waiting_for)
+        kind = node.declaration.kind
         if node.for_each is None:
-            return self._observe(node, "template", own[0])
-        return self._all_observed(node, "template", [self._observe(node, "template", obj) for obj in own])
+            return self._observe(node, kind, own[0])
+        return self._all_observed(node, kind, [self._observe(node, kind, obj) for obj in own])
 
     def _own_objects(self, node: CompiledNode) -> Sequence[JsonObject]:
         key = literal_key(node, self._identity, self._situation.kinds)
         if key is None:
             return self._own.get(node.id.lower(), ())
         live = self._observed.get(key)
-        return [live] if live is not None and self._is_ours(live) else []
+        if live is None:
+            return []
+        mine = self._is_patched(live) if node.declaration.kind == "patch" else self._is_ours(live)
+        return [live] if mine else []
 
     def _left_out(self, node: CompiledNode) -> NodeResult | None:
         """Return the result of a node that `includeWhen` leaves out or keeps waiting; None for one that is included."""
@@ -270,7 +345,7 @@ class _Walker:
         if unmet is None:
             return None
         if unmet.missing:
-            return _pending(node, "WaitingForData", waiting_for=(unmet.missing,))
+            return pending(node, "WaitingForData", waiting_for=(unmet.missing,))
         if unmet.failure:
             return NodeResult(node, kind, "Error", "ExpressionError", f"includeWhen: {unmet}")
         return NodeResult(node, kind, "Excluded", "IncludeWhen", f"{unmet.expression} is false")
@@ -284,14 +359,14 @@ class _Walker:
             return self._made(node, self._rendered(node))
         except Unrenderable as error:
             if error.missing is not None:
-                return _pending(node, "WaitingForData", waiting_for=(error.missing,))
+                return pending(node, "WaitingForData", waiting_for=(error.missing,))
             return NodeResult(node, kind, "Error", "ExpressionError", error.message)
         except UnservedKind as error:
             self.unserved.add(error.kind)
-            return _pending(node, "KindNotInstalled", message=str(error))
+            return pending(node, "KindNotInstalled", message=str(error))
         except (Unidentified, SelectorError) as error:
             return NodeResult(node, kind, "Error", "InvalidObject", str(error))
-        except _NoList as error:
+        except NoList as error:
             return NodeResult(node, kind, "Error", error.reason, str(error))
         finally:
             if node.for_each is not None:
@@ -320,8 +395,10 @@ class _Walker:
                     return self._reference(node, identify(body, self._identity, self._situation.kinds))
                 case "template":
                     return self._template(node, body, identify(body, self._identity, self._situation.kinds))
+                case "patch":
+                    return self._patch(node, body, identify(body, self._identity, self._situation.kinds))
         except Unobserved as error:
-            return _unobserved(node, error)
+            return unobserved(node, error)
 
     def _is_confidential(self, node: CompiledNode) -> bool:
         """Return whether a node reads or makes a Secret, or has data of a node that does."""
@@ -335,17 +412,17 @@ class _Walker:
         Nothing is applied unless the identities of all objects are known: a half of the list is no list.
         """
         bodies: list[tuple[object, Any]] = []
-        for index, item in enumerate(self._items(for_each)):
+        for index, item in enumerate(items_of(for_each, self._evaluator)):
             self._enter(node, for_each, index, item)
             bodies.append((item, self._rendered(node)))
             yield
-        if node.declaration.kind == "template":
+        if node.declaration.kind in _WRITING:
             keys = [identify(body, self._identity, self._situation.kinds) for _, body in bodies]
             taken = [key for key in keys if self.claimed.setdefault(key, node.id) != node.id]
             twice = [*taken, *(key for key, times in Counter(keys).items() if times > 1)]
             if twice:
                 message = f"{twice[0]} is wanted twice"
-                return NodeResult(node, "template", "Error", "DuplicateKey", message)
+                return NodeResult(node, node.declaration.kind, "Error", "DuplicateKey", message)
             self.made.add(node.id)
         results = []
         for index, (item, body) in enumerate(bodies):
@@ -359,15 +436,6 @@ class _Walker:
         """Let the expressions of a node read an item of its list, each item with a budget of its own."""
         self._evaluator.begin(f"{node.id}[{index}]")
         self._evaluator.scope[for_each.variable] = item
-
-    def _items(self, for_each: CompiledForEach) -> list[object]:
-        """Return the list of forEach; raises Unrenderable, and _NoList."""
-        items = value_of(for_each.items, "forEach", self._evaluator)
-        if not isinstance(items, list):
-            raise _NoList("InvalidList", "forEach needs a list")
-        if len(items) > ITEM_LIMIT:
-            raise _NoList("TooManyItems", f"forEach has {len(items):,} items: at most {ITEM_LIMIT:,}")
-        return items
 
     def _all_observed(self, node: CompiledNode, kind: NodeKind, results: Sequence[NodeResult]) -> NodeResult:
         """Return the result of a node with forEach from those of its items, and let other nodes read the list."""
@@ -394,7 +462,7 @@ class _Walker:
         self._note_read(node, key)
         live = self._observed.get(key)
         if live is None:
-            return replace(_pending(node, "TargetMissing", message=f"{key} does not exist"), kind="ref")
+            return replace(pending(node, "TargetMissing", message=f"{key} does not exist"), kind="ref")
         return self._observe(node, "ref", live, reason=reason)
 
     def _note_read(self, node: CompiledNode, key: ObjectKey) -> None:
@@ -428,29 +496,62 @@ class _Walker:
         if key.resource.group in self._situation.reserved and key.resource not in self._situation.free:
             message = f"a Graph of this owner cannot make a {key.resource.kind}: its program makes it"
             return NodeResult(node, "template", "Error", "ReservedKind", message)
-        other = self.claimed.setdefault(key, node.id)
-        if other != node.id:
-            return NodeResult(node, "template", "Error", "DuplicateKey", f"{key} is already the object of node {other}")
-        if live is not None and _terminating(live):
-            return _pending(node, "Terminating", message=f"{key} is being deleted")
+        if taken := self._taken(node, key, live):
+            return taken
         if live is not None and not self._is_ours(live):
             message = f"{key} was made by someone else and is left as it is; the node goes on when it is deleted"
             return NodeResult(node, "template", "Conflict", "ForeignObject", message)
-        desired = desired_object(node, body, key, self._identity)
-        applied = live is not None and _annotation(live, TEMPLATE_HASH) == desired.hash
+        return self._applied(node, desired_object(node, body, key, self._identity), live)
+
+    def _patch(self, node: CompiledNode, body: JsonObject, key: ObjectKey) -> NodeResult:
+        """Return the result of a node that sets fields of an object that is not the Graph's.
+
+        A kind of the program is never patched, not even by the Graph of its owner: its objects decide what is promoted.
+        """
+        self._note_read(node, key)
+        if key.resource.group in self._situation.reserved:
+            message = f"a {key.resource.kind} is written by its program alone, and is not patched"
+            return NodeResult(node, "patch", "Error", "ReservedKind", message)
+        live = self._observed.get(key)
+        if taken := self._taken(node, key, live):
+            return taken
+        if live is None:
+            return pending(node, "TargetMissing", message=f"{key} does not exist")
+        if self._is_ours(live):
+            message = f"{key} is made by this Graph: change its template instead"
+            return NodeResult(node, "patch", "Conflict", "OwnObject", message)
+        desired = desired_patch(node, body, key, self._identity, uid=live["metadata"]["uid"])
+        return self._applied(node, desired, live)
+
+    def _taken(self, node: CompiledNode, key: ObjectKey, live: JsonObject | None) -> NodeResult | None:
+        """Return the result of a node whose object is that of another node, or is being deleted; None otherwise."""
+        other = self.claimed.setdefault(key, node.id)
+        if other != node.id:
+            message = f"{key} is already the object of node {other}"
+            return NodeResult(node, node.declaration.kind, "Error", "DuplicateKey", message)
+        if live is not None and is_terminating(live):
+            return pending(node, "Terminating", message=f"{key} is being deleted")
+        return None
+
+    def _applied(self, node: CompiledNode, desired: Desired, live: JsonObject | None) -> NodeResult:
+        """Return the result of a node that wants `desired`, which is applied unless the object is that already."""
+        key = desired.key
+        kind = node.declaration.kind
+        applied = live is not None and desired.is_applied_to(live)
         if live is not None and applied and not self._drifted(live, desired):
             self.made.add(node.id)
-            return self._observe(node, "template", live)
+            return self._observe(node, kind, live)
         failure = self._situation.failures.get(key)
         if failure and failure.hash == desired.hash and (failure.retry_at is None or self._now < failure.retry_at):
             self.moments += [failure.retry_at] if failure.retry_at else []
-            return NodeResult(node, "template", failure.state, failure.reason, failure.message, object=live)
-        force = applied or node.declaration.force
+            return NodeResult(node, kind, failure.state, failure.reason, failure.message, object=live)
+        # A patch takes no field by force: the object is not the Graph's.
+        force = kind == "template" and (applied or node.declaration.force)
         confidential = self._is_confidential(node)
         self.applies.append(Apply(node, desired, force=force, correction=applied, confidential=confidential))
         if live is None:
-            return replace(_pending(node, "WaitingForNode", message=f"{key} is being created"), settling=True)
-        return replace(self._observe(node, "template", live), settling=True)
+            return replace(pending(node, "WaitingForNode", message=f"{key} is being created"), settling=True)
+        return replace(self._observe(node, kind, live), settling=True)
 
     def _is_reference(self, node: CompiledNode, key: ObjectKey, live: JsonObject | None) -> bool:
         owner = (key.resource.api_version, key.resource.kind, key.name)
@@ -465,6 +566,9 @@ class _Walker:
     def _is_ours(self, live: JsonObject) -> bool:
         return is_owned_by(live, self._identity.uid)
 
+    def _is_patched(self, live: JsonObject) -> bool:
+        return patch_marks(self._identity).node in (live["metadata"].get("labels") or {})
+
     def _observe(self, node: CompiledNode, kind: NodeKind, value: object, *, reason: str | None = None) -> NodeResult:
         """Return the result of a node with the data `value`.
 
@@ -472,7 +576,7 @@ class _Walker:
         evaluated now, because they read it, too.
         """
         self._evaluator.scope[node.id] = value
-        is_object = kind in ("template", "ref") and isinstance(value, dict)
+        is_object = kind in ("template", "patch", "ref") and isinstance(value, dict)
         outcome = NodeResult(
             node, kind, "Ready", reason, object=cast("JsonObject", value) if is_object else None, value=value
         )
@@ -492,37 +596,3 @@ class _Walker:
             return None
         message = f"not ready for {format_duration(timeout)}: {outcome.message}"
         return replace(outcome, reason="TimedOut", message=message)
-
-
-def _pending(
-    node: CompiledNode, reason: str, *, message: str | None = None, waiting_for: tuple[str, ...] = ()
-) -> NodeResult:
-    return NodeResult(node, node.declaration.kind, "Pending", reason, message, waiting_for=waiting_for)
-
-
-def _unobserved(node: CompiledNode, error: Unobserved) -> NodeResult:
-    return NodeResult(node, node.declaration.kind, error.state, error.reason, str(error))
-
-
-def _discreet(outcome: NodeResult) -> NodeResult:
-    """Return the result of a node that has data of a Secret without what may be made of it: names, answers of a server.
-
-    The message about an unmet condition or an expression names its text and its place, and never a value.
-    """
-    message = outcome.message if outcome.reason in _WITHOUT_VALUES or not outcome.message else _DISCREET
-    named = isinstance(outcome.node.declaration.body, dict) and "${" not in str(
-        outcome.node.declaration.body["metadata"]
-    )
-    return replace(outcome, message=message, object=outcome.object if named else None)
-
-
-def _ids(outcomes: list[NodeResult], states: frozenset[NodeState]) -> tuple[str, ...]:
-    return tuple(outcome.node.id for outcome in outcomes if outcome.state in states)
-
-
-def _terminating(obj: JsonObject) -> bool:
-    return "deletionTimestamp" in obj["metadata"]
-
-
-def _annotation(obj: JsonObject, key: str) -> str | None:
-    return (obj["metadata"].get("annotations") or {}).get(key)

@@ -57,6 +57,10 @@ class Observed(Protocol):
         """Return all objects that belong to the Graph."""
         ...
 
+    def patched(self) -> list[tuple[ObjectKey, JsonObject]]:
+        """Return all objects of others that may have fields of the Graph."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class RefusedApply:
@@ -97,7 +101,8 @@ class WalkInput:
     earlier pass. `not_ready_since` has the times since which nodes are NotReady, for their timeouts. `overruns` are the
     expressions that exceeded their budget; the walk adds to them. `reserved` are the API groups whose objects no
     template may make, except those of `free`. `remembered` are results of nodes, by id, of earlier passes over the same
-    compiled graph with the same `identity` and `kinds`; the walk replaces them.
+    compiled graph with the same `identity` and `kinds`; the walk replaces them. `deleting`: all objects of the Graph
+    go, and nothing but hooks is applied.
     """
 
     identity: GraphIdentity
@@ -112,6 +117,7 @@ class WalkInput:
     reserved: frozenset[str] = frozenset()
     free: frozenset[ResourceType] = frozenset()
     remembered: dict[str, Remembered] = field(default_factory=dict)
+    deleting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,11 @@ class NodeResult:
     """Whether an object of the node is about to be applied; the nodes after it wait for the next pass."""
     children: tuple[int, int] | None = None
 
+    @property
+    def blocks(self) -> bool:
+        """Return whether this is a hook that is due and not ready, for which a deletion waits."""
+        return self.node.declaration.finalizes is not None and self.state not in ("Ready", "Excluded")
+
 
 @dataclass(frozen=True, slots=True)
 class Apply:
@@ -157,10 +168,15 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Prune:
-    """One object to delete."""
+    """One object to delete; with `release`, an object of another program whose patched fields are given up.
+
+    `held`: it is the next one to go, and waits until a hook of its node is ready.
+    """
 
     key: ObjectKey
     object: JsonObject
+    release: bool = False
+    held: bool = False
 
     @property
     def under_way(self) -> bool:

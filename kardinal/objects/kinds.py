@@ -48,7 +48,7 @@ CUSTOM_RESOURCE_DEFINITION = ResourceType(
 GRAPH = ResourceType("experimental.kro.run", "v1alpha1", "Graph", "graphs")
 GRAPH_REVISION = ResourceType("experimental.kro.run", "v1alpha1", "GraphRevision", "graphrevisions")
 
-NodeKind = Literal["template", "ref", "watch", "def"]
+NodeKind = Literal["template", "patch", "ref", "watch", "def"]
 """The body of a Graph node: an object to apply, one object to read, a selection of objects, or a computed value."""
 
 NodeState = Literal["Ready", "NotReady", "Pending", "Excluded", "Blocked", "Error", "Conflict", "SystemError"]

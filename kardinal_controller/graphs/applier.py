@@ -1,4 +1,4 @@
-"""Apply and delete the objects that the result of a walk names.
+"""Apply, delete and release the objects that the result of a walk names.
 
 The failure of one object is the state of its node and stops nothing else. An object that the server refused as invalid
 is not sent again until it differs; after any other failure it is sent again, with growing pauses. This memory may be
@@ -25,6 +25,7 @@ from kardinal.kube import (
     Backoff,
     Client,
     Conflict,
+    Forbidden,
     KubeError,
     NotFound,
 )
@@ -52,6 +53,8 @@ class Memory:
     failures: dict[ObjectKey, RefusedApply] = field(default_factory=dict)
     accepted: dict[ObjectKey, str] = field(default_factory=dict)
     corrected: dict[ObjectKey, float] = field(default_factory=dict)
+    released: set[tuple[ObjectKey, str]] = field(default_factory=set)
+    """Objects of others, by key and uid, of which the Graph has no field, or none that it may give up."""
 
     def keep(self, read: Collection[ObjectKey]) -> None:
         """Forget the failures of objects that the last walk did not read: no node wants them any more."""
@@ -86,9 +89,13 @@ class Applier:
                 group.create_task(self._apply(apply, view))
 
     async def prune(self, prunes: Sequence[Prune]) -> None:
-        """Delete the objects that are not being deleted already; raises the first failure after trying all."""
+        """Delete or release the objects that are not being deleted already; raises the first failure after all."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._prune(prune)) for prune in prunes if not prune.under_way]
+            tasks = [
+                group.create_task(self._release(prune) if prune.release else self._prune(prune))
+                for prune in prunes
+                if not prune.under_way and not prune.held
+            ]
         for error in filter(None, (task.result() for task in tasks)):
             raise error
 
@@ -115,6 +122,7 @@ class Applier:
         log.info("an object of a Graph was applied", object=_named(apply))
         self._metrics.applies.labels("applied").inc()
         self._memory.failures.pop(key, None)
+        self._memory.released.discard((key, live["metadata"]["uid"]))
         if apply.correction:
             self._memory.corrected[key] = self._clock.monotonic()
         self._settle(apply.desired, live)
@@ -128,10 +136,8 @@ class Applier:
             return await send(apply.object)
         # First the object, which may not exist yet.
         await send({field: value for field, value in apply.object.items() if field != "status"})
-        identity = {field: apply.object[field] for field in ("apiVersion", "kind", "status")}
-        names = {field: apply.object["metadata"][field] for field in ("name", "namespace")}
         try:
-            return await send({**identity, "metadata": names}, subresource="status")
+            return await send({**_identity_of(apply.object), "status": apply.object["status"]}, subresource="status")
         except NotFound:
             return await send(apply.object)
 
@@ -178,6 +184,49 @@ class Applier:
         log.info("an object of a Graph was deleted", object=str(key))
         self._metrics.prunes.labels("deleted").inc()
         return None
+
+    async def _release(self, prune: Prune) -> KubeError | None:
+        """Give up the fields of an object that another program made: apply its identity alone."""
+        key = prune.key
+        client = self._client(key.resource)
+        try:
+            async with self._slots:
+                live = await client.get(key.resource, key.name, key.namespace or None)
+                identity = _identity_of(prune.object)
+                for subresource in _applied_parts(live, self._manager):
+                    await client.apply(
+                        key.resource, identity, field_manager=self._manager, subresource=subresource or None
+                    )
+        except (NotFound, Conflict):
+            # Gone, or another object of that name. Nothing is made: the identity has a uid.
+            pass
+        except Forbidden:
+            # Anybody may write the label, so an object that the account may not write holds up nothing.
+            log.info("fields of an object could not be given up", object=key.resource.kind, reason="Forbidden")
+        except KubeError as error:
+            self._metrics.prunes.labels("failed").inc()
+            return error
+        else:
+            log.info("fields of an object were given up", object=key.resource.kind)
+        self._memory.released.add((key, prune.object["metadata"]["uid"]))
+        return None
+
+
+def _identity_of(obj: JsonObject) -> JsonObject:
+    """Return the part of an object that names it: by its uid, too, where that is known."""
+    names = {field: obj["metadata"][field] for field in ("name", "namespace", "uid") if field in obj["metadata"]}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": names}
+
+
+def _applied_parts(live: JsonObject, manager: str) -> list[str]:
+    """Return what a manager has applied of an object: its subresources, then the object, which has the marks, as ""."""
+    entries = live["metadata"].get("managedFields") or ()
+    mine = {
+        entry.get("subresource", "")
+        for entry in entries
+        if entry.get("manager") == manager and entry.get("operation") == "Apply"
+    }
+    return sorted(mine, reverse=True)
 
 
 def _named(apply: Apply) -> str:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final
 
 from kardinal.clock import Clock
+from kardinal.graph.identity import patch_labels
 from kardinal.graph.walk_types import Unobserved
 from kardinal.kube import Client, Forbidden, NotFound, Unauthorized
 from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, GRAPH, JsonObject, Key, ResourceType
@@ -24,10 +25,12 @@ from kardinal_controller.graphs.accounts import AccountRights
 from kardinal_controller.graphs.interests import Interests
 from kardinal_controller.recent_answers import RecentAnswers
 
-__all__ = ["KIND_SECONDS", "OWNED", "GraphKinds", "Kind"]
+__all__ = ["KIND_SECONDS", "OWNED", "PATCHED", "GraphKinds", "Kind"]
 
 OWNED: Final = "owned-by-graph"
 """The index of objects by the uid of the Graph that owns them."""
+PATCHED: Final = "patched-by-graph"
+"""The index of objects by the labels of the Graphs that patch them."""
 
 KIND_SECONDS: Final = 60.0
 """The age in seconds up to which the kinds of an API group are used, and after which a missing kind is asked for."""
@@ -229,6 +232,7 @@ _BY_KIND: Final = "kind"
 def _index_by_graph(informer: Informer) -> None:
     if not informer.indexed(OWNED):
         informer.index(OWNED, _owner_uids)
+        informer.index(PATCHED, patch_labels)
 
 
 def _owner_uids(obj: JsonObject) -> Iterable[str]:

@@ -11,17 +11,26 @@ follows. Secrets are in no cache: they are read as the account in each reconcile
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from kardinal.graph.identity import GRAPH_LABEL, Claims, ObjectKey, graph_hash, is_owned_by, object_key
+from kardinal.graph.identity import (
+    GRAPH_LABEL,
+    Claims,
+    GraphIdentity,
+    ObjectKey,
+    graph_hash,
+    is_owned_by,
+    object_key,
+    patch_marks,
+)
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk_types import Unobserved
 from kardinal.kube import Client, Forbidden, KubeError, NotFound
 from kardinal.objects import SECRET, JsonObject, Key, ResourceType, labels_of
 from kardinal.runtime import Informer
 from kardinal_controller.graphs.accounts import Permits
-from kardinal_controller.graphs.kinds import OWNED, GraphKinds
+from kardinal_controller.graphs.kinds import OWNED, PATCHED, GraphKinds
 
 __all__ = ["ObservedObjects", "candidates"]
 
@@ -52,7 +61,7 @@ class ObservedObjects:
 
     `own`: the kinds that are read with the controller's rights, because the owner of the Graph has them. `specs`: the
     Graph's spec and those of its revisions; an object that none of them can have made is not the Graph's. `client`
-    acts as the account.
+    acts as the account. `released`: objects, by key and uid, that have no field of the Graph whatever their labels say.
     """
 
     def __init__(
@@ -65,11 +74,15 @@ class ObservedObjects:
         own: Collection[ResourceType],
         permits: Permits,
         client: Client | None,
+        released: Container[tuple[ObjectKey, str]],
     ) -> None:
         self._kinds = kinds
         self._graph = graph
         self._uid = uid
         self._claims = Claims(specs)
+        self._patches = Claims(specs, keyword="patch")
+        self._patch_label = patch_marks(GraphIdentity(*graph, uid=uid)).node
+        self._released = released
         self._own = own
         self._permits = permits
         self._secrets = AccountSecrets(client)
@@ -77,7 +90,7 @@ class ObservedObjects:
         self._unopened: dict[ResourceType, None] = {}
         self._tried: set[ResourceType] = set()
         self.opened_as_owned: set[ResourceType] = set()
-        """The kinds that were read because the Graph may have made objects of them."""
+        """The kinds that were read because the Graph may have made or patched objects of them."""
 
     @property
     def has_secrets(self) -> bool:
@@ -109,16 +122,27 @@ class ObservedObjects:
             listed = candidates(self._informer(resource), selection)
         found = {object_key(resource, obj): obj for obj in listed}
         found |= {key: obj for key, obj in self._applied.items() if key.resource == resource}
-        current = ((key, self._newer(key, obj)) for key, obj in sorted(found.items(), key=_place))
-        return [obj for _, obj in current if obj is not None and selection.matches(obj)]
+        return [obj for _, obj in self._current(found) if selection.matches(obj)]
 
     def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
         found = dict(self._applied)
         for resource, informer in self._kinds.informers((*self._own, *self.opened_as_owned)).items():
             found |= {object_key(resource, obj): obj for obj in informer.by_index(OWNED, self._uid)}
-        found |= self._secrets.owned
-        current = ((key, self._newer(key, obj)) for key, obj in sorted(found.items(), key=_place))
-        return [(key, obj) for key, obj in current if obj is not None and self._belongs(key, obj)]
+        found |= self._secrets.marked
+        return [(key, obj) for key, obj in self._current(found) if self._belongs(key, obj)]
+
+    def patched(self) -> list[tuple[ObjectKey, JsonObject]]:
+        found = dict(self._applied)
+        for resource, informer in self._kinds.informers((*self._own, *self.opened_as_owned)).items():
+            found |= {object_key(resource, obj): obj for obj in informer.by_index(PATCHED, self._patch_label)}
+        found |= self._secrets.marked
+        return [(key, obj) for key, obj in self._current(found) if self._is_patched(key, obj)]
+
+    def _current(self, found: Mapping[ObjectKey, JsonObject]) -> Iterator[tuple[ObjectKey, JsonObject]]:
+        for key, obj in sorted(found.items(), key=_place):
+            current = self._newer(key, obj)
+            if current is not None:
+                yield key, current
 
     async def look_up(self) -> bool:
         """Find out what a pass could not know; return whether there was anything."""
@@ -132,7 +156,7 @@ class ObservedObjects:
         return bool(opened) or asked or read
 
     async def open_owned(self, resources: Iterable[ResourceType]) -> None:
-        """Read the kinds of which the Graph may have made objects, before the first pass.
+        """Read the kinds of which the Graph may have made or patched objects, before the first pass.
 
         Without the account nothing is read, and nothing that was made as it can be deleted.
         """
@@ -142,7 +166,7 @@ class ObservedObjects:
         for resource in foreign:
             self.opened_as_owned.add(resource)
             if resource == SECRET:
-                await self._secrets.list_owned(self._graph)
+                await self._secrets.list_marked(self._graph, self._patch_label)
             else:
                 await self._kinds.open(self._graph, resource)
 
@@ -154,6 +178,12 @@ class ObservedObjects:
 
     def _belongs(self, key: ObjectKey, obj: JsonObject) -> bool:
         return key.namespace == self._graph.namespace and is_owned_by(obj, self._uid) and key in self._claims
+
+    def _is_patched(self, key: ObjectKey, obj: JsonObject) -> bool:
+        # The label is no proof, and proves enough: to give up the fields of a manager that has none changes nothing.
+        if self._patch_label not in labels_of(obj) or is_owned_by(obj, self._uid) or key not in self._patches:
+            return False
+        return (key, obj["metadata"]["uid"]) not in self._released
 
     def _newer(self, key: ObjectKey, cached: JsonObject | None) -> JsonObject | None:
         applied = self._applied.get(key)
@@ -169,8 +199,8 @@ class AccountSecrets:
         self._client = client
         self._wanted: dict[ObjectKey | Selection, None] = {}
         self._read: dict[ObjectKey | Selection, list[JsonObject] | Unobserved] = {}
-        self.owned: dict[ObjectKey, JsonObject] = {}
-        """Those that carry the mark of the Graph."""
+        self.marked: dict[ObjectKey, JsonObject] = {}
+        """Those that carry a mark of the Graph."""
 
     @property
     def asked(self) -> bool:
@@ -190,14 +220,14 @@ class AccountSecrets:
         self._read.update(zip(wanted, answers, strict=True))
         return bool(wanted)
 
-    async def list_owned(self, graph: Key) -> None:
-        """Read the Secrets that a Graph has made; none if the account may not list them."""
-        mark = f"{GRAPH_LABEL}={graph_hash(*graph)}"
-        try:
-            listed = await self._acting().list(SECRET, graph.namespace, labels=mark)
-        except (Forbidden, NotFound):
-            return
-        self.owned = {object_key(SECRET, obj): obj for obj in listed.items}
+    async def list_marked(self, graph: Key, patch_label: str) -> None:
+        """Read the Secrets of the namespace that a Graph has made or patched; none if the account may not list them."""
+        for labels in (f"{GRAPH_LABEL}={graph_hash(*graph)}", patch_label):
+            try:
+                listed = await self._acting().list(SECRET, graph.namespace, labels=labels)
+            except (Forbidden, NotFound):
+                return
+            self.marked |= {object_key(SECRET, obj): obj for obj in listed.items}
 
     def _found(self, wanted: ObjectKey | Selection) -> list[JsonObject]:
         found = self._read.get(wanted)

@@ -16,6 +16,7 @@ import structlog
 
 from kardinal.clock import Clock
 from kardinal.graph.compile import CompiledGraph
+from kardinal.graph.dialect import has_hooks
 from kardinal.graph.errors import GraphError, GraphProblem
 from kardinal.graph.evaluator import Overruns
 from kardinal.graph.identity import FINALIZER, GraphIdentity, field_manager, named_kinds
@@ -159,6 +160,9 @@ class GraphReconciler:
             waiting = isinstance(program.error, TooManyExpressions)
             return Result(requeue_after=ROOM_INTERVAL if waiting else None)
         await run.applier.prune(result.prunes)
+        if any(prune.release and not prune.held for prune in result.prunes):
+            # No event tells of it: the object is none that the Graph owns or reads. What was behind it may go now.
+            self._interests.push(key)
         wait = _next_walk(run, result)
         run.known.due = run.now + wait
         return Result(requeue_after=wait)
@@ -181,6 +185,7 @@ class GraphReconciler:
             own=own,
             permits=Permits(self._rights, account),
             client=acting,
+            released=known.memory.released,
         )
 
         def writer(resource: ResourceType) -> Client:
@@ -203,14 +208,15 @@ class GraphReconciler:
         return _Run(key, obj, known, owner, view, kinds, applier, self._clock.now())
 
     async def _find_kinds(self, run: _Run) -> None:
-        """Find the kinds that nodes name, and read those of which the Graph may have made objects."""
+        """Find the kinds that nodes name, and read those of which the Graph may have made or patched objects."""
         uid = run.obj["metadata"]["uid"]
         specs = [run.obj.get("spec") or {}, *(revision["spec"] for revision in self._revisions_of(uid))]
         run.kinds.update(await self._kinds.served(run.key, named_kinds(specs) - run.kinds.keys()))
-        made = [run.kinds[kind] for kind in named_kinds(specs, keyword="template") & run.kinds.keys()]
+        written = named_kinds(specs, keyword="template") | named_kinds(specs, keyword="patch")
+        made = [run.kinds[kind] for kind in written & run.kinds.keys()]
         await run.view.open_owned(resource for resource in made if resource.group not in self._reserved)
 
-    async def _converge(self, run: _Run, program: CompiledGraph) -> Walk:
+    async def _converge(self, run: _Run, program: CompiledGraph, *, deleting: bool = False) -> Walk:
         """Walk and apply until a pass wants nothing applied; every pass completes at least one node."""
         await self._find_kinds(run)
         metadata = run.obj["metadata"]
@@ -229,7 +235,8 @@ class GraphReconciler:
             overruns=run.known.overruns,
             reserved=self._reserved,
             free=frozenset(run.owner.kinds) if run.owner is not None else frozenset(),
-            remembered=run.known.remembered,
+            remembered={} if deleting else run.known.remembered,
+            deleting=deleting,
         )
         unserved: frozenset[Kind] = frozenset()
         for _ in range(PASSES * (len(program.nodes) + 1)):
@@ -311,14 +318,45 @@ class GraphReconciler:
         if not has_finalizer(run.obj, FINALIZER):
             return Result()
         await self._find_kinds(run)
-        wave = teardown_wave(run.view.owned(), now=run.now)
-        if not wave:
-            await remove_finalizer(self._client, GRAPH, run.obj, FINALIZER)
-            return Result()
-        await self._status.write(GRAPH, run.obj, terminating_status(run.obj, wave, now=run.now))
-        await run.applier.prune(wave)
+        program = await self._program_with_hooks(run)
+        identity = GraphIdentity(*run.key, uid=run.obj["metadata"]["uid"])
+        while True:
+            walked = await self._converge(run, program, deleting=True) if program is not None else None
+            wave = walked.prunes if walked is not None else teardown_wave(identity, run.view, now=run.now)
+            if not wave:
+                await remove_finalizer(self._client, GRAPH, run.obj, FINALIZER)
+                return Result()
+            results = walked.outcomes if walked is not None else ()
+            status = terminating_status(run.obj, wave, results=results, now=run.now)
+            await self._status.write(GRAPH, run.obj, status)
+            await run.applier.prune(wave)
+            # No event tells of what is released, and of what is deleted one does.
+            if not all(prune.release and not prune.held for prune in wave):
+                break
+        if walked is not None:
+            return Result(requeue_after=_next_walk(run, walked))
         until = patience_ends(wave)
         return Result(requeue_after=until - run.now if until else None)
+
+    async def _program_with_hooks(self, run: _Run) -> CompiledGraph | None:
+        """Return the graph of a deleted Graph if hooks may hold up its deletion.
+
+        That is the newest version that compiles. A Graph that is not admitted writes nothing, so its hooks do not act.
+        """
+        metadata = run.obj["metadata"]
+        versions = [(metadata["generation"], run.obj.get("spec") or {})]
+        if run.owner is not None and not run.owner.records_specs:
+            mine = self._revisions_of(metadata["uid"])
+            versions += [(revision["metadata"]["uid"], revision["spec"]) for revision in mine]
+        if not any(has_hooks(spec) for _, spec in versions):
+            return None
+        if run.owner is None or (await run.owner.admission(run.obj)).state != "admitted":
+            return None
+        for version, spec in versions:
+            compiled = await self._compile(run, version, spec, known=True)
+            if isinstance(compiled, CompiledGraph):
+                return compiled if compiled.hooks else None
+        return None
 
     def _tell(self, run: _Run, program: _Program, outcomes: tuple[NodeResult, ...]) -> None:
         """Emit Events, each once: for a spec that does not compile, an ambiguous template, a node not ready in time."""

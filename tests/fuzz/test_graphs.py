@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal.graph import CompiledGraph, GraphError, compile_graph
-from kardinal.graph.identity import APPLY_ORDER, Claims
+from kardinal.graph.identity import APPLY_ORDER, Claims, patch_marks
 from kardinal.graph.prune import teardown_wave
-from kardinal.objects import CONFIG_MAP, JsonObject
+from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
 from tests.fuzz.inputs import JSON, fuzzed, texts
-from tests.graph.cluster import START, Cluster, Engine, key_of
+from tests.graph.cluster import START, Cluster, Engine, Observed, key_of
 
 identifiers = st.sampled_from(["a", "b", "A", "c1", "1c", "self", "x-y"]) | texts
 expressions = st.sampled_from(
@@ -40,6 +40,7 @@ nodes = st.fixed_dictionaries(
     {"id": identifiers},
     optional={
         "template": bodies | JSON,
+        "patch": bodies | JSON,
         "ref": bodies,
         "watch": bodies,
         "readyWhen": st.lists(expressions, max_size=2) | JSON,
@@ -75,11 +76,18 @@ def test_any_spec_compiles_and_is_walked_or_is_refused(spec: JsonObject) -> None
 @fuzzed
 @given(layers=st.lists(texts | st.integers().map(str), max_size=4), references=JSON)
 def test_any_marks_of_objects_leave_a_graph_deletable(layers: list[str], references: Any) -> None:
-    owned = []
+    cluster = Cluster()
+    engine = Engine(cluster)
+    owner = {"apiVersion": GRAPH.api_version, "kind": GRAPH.kind, "uid": engine.identity.uid}
+    patched = patch_marks(engine.identity)
     for index, layer in enumerate(layers):
-        obj = {"metadata": {"name": str(index), "annotations": {APPLY_ORDER: layer}, "finalizers": references}}
-        owned.append((key_of(CONFIG_MAP, str(index)), obj))
-    while owned:
-        wave = {prune.key for prune in teardown_wave(owned, now=START)}
+        annotations = {APPLY_ORDER: layer, patched.order: layer}
+        metadata = {"name": str(index), "annotations": annotations, "finalizers": references}
+        marks = {"labels": {patched.node: layer}} if index % 2 else {"ownerReferences": [owner]}
+        cluster.objects[key_of(CONFIG_MAP, str(index))] = {"metadata": metadata | marks}
+    observed = Observed(cluster, engine.identity)
+    while cluster.objects:
+        wave = teardown_wave(engine.identity, observed, now=START)
         assert wave
-        owned = [(key, obj) for key, obj in owned if key not in wave]
+        for prune in wave:
+            del cluster.objects[prune.key]

@@ -13,7 +13,7 @@ from typing import Any
 
 from kardinal.graph.compile import CompiledGraph, compile_graph
 from kardinal.graph.evaluator import Overruns
-from kardinal.graph.identity import GraphIdentity, ObjectKey, is_owned_by, object_key
+from kardinal.graph.identity import GraphIdentity, ObjectKey, is_owned_by, object_key, patch_marks
 from kardinal.graph.prune import teardown_wave
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk import walk
@@ -37,7 +37,7 @@ class Cluster:
     def __init__(self) -> None:
         self.objects: dict[ObjectKey, JsonObject] = {}
         self.writes: list[str] = []
-        self._applied: dict[ObjectKey, JsonObject] = {}
+        self._applied: dict[tuple[ObjectKey, str], JsonObject] = {}
         self._revision = 0
 
     # What happens to objects from outside.
@@ -70,11 +70,11 @@ class Cluster:
             self._store(key, obj)
         else:
             del self.objects[key]
-            self._applied.pop(key, None)
+            self._forget(key)
 
     def release_finalizers(self, key: ObjectKey) -> None:
         del self.objects[key]
-        self._applied.pop(key, None)
+        self._forget(key)
 
     def find(self, resource: ResourceType, name: str) -> JsonObject | None:
         return self.objects.get(ObjectKey(resource, NAMESPACE, name))
@@ -87,11 +87,21 @@ class Cluster:
     def carry_out(self, apply: Apply) -> JsonObject:
         key = apply.desired.key
         live = copy.deepcopy(self.objects.get(key, {}))
-        _remove(live, self._applied.get(key, {}))
+        _remove(live, self._applied.get((key, apply.desired.marks[0]), {}))
         _merge(live, copy.deepcopy(apply.object))
-        self._applied[key] = apply.object
+        self._applied[key, apply.desired.marks[0]] = apply.object
         self.writes.append(f"apply {key.name}")
         return self._store(key, live)
+
+    def release(self, key: ObjectKey, identity: GraphIdentity) -> None:
+        """Remove the fields that a Graph has applied to an object, which stays."""
+        live = copy.deepcopy(self.objects[key])
+        _remove(live, self._applied.pop((key, patch_marks(identity).hash), {}))
+        self.writes.append(f"release {key.name}")
+        self._store(key, live)
+
+    def _forget(self, key: ObjectKey) -> None:
+        self._applied = {each: applied for each, applied in self._applied.items() if each[0] != key}
 
     def _store(self, key: ObjectKey, obj: JsonObject) -> JsonObject:
         self._revision += 1
@@ -113,16 +123,16 @@ def _remove(live: JsonObject, applied: JsonObject) -> None:
     for field, value in applied.items():
         if isinstance(value, dict) and isinstance(live.get(field), dict):
             _remove(live[field], value)
-        elif field not in ("name", "namespace", "apiVersion", "kind"):
+        elif field not in ("name", "namespace", "uid", "apiVersion", "kind"):
             live.pop(field, None)
 
 
 class Observed:
     """The cluster as one Graph sees it."""
 
-    def __init__(self, cluster: Cluster, uid: str) -> None:
+    def __init__(self, cluster: Cluster, identity: GraphIdentity) -> None:
         self._cluster = cluster
-        self._uid = uid
+        self._identity = identity
 
     def get(self, key: ObjectKey) -> JsonObject | None:
         return self._cluster.objects.get(key)
@@ -135,7 +145,15 @@ class Observed:
         return ((key, obj) for key, obj in self._cluster.objects.items() if key.resource == resource)
 
     def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
-        return [(key, obj) for key, obj in self._cluster.objects.items() if is_owned_by(obj, self._uid)]
+        return [(key, obj) for key, obj in self._cluster.objects.items() if is_owned_by(obj, self._identity.uid)]
+
+    def patched(self) -> list[tuple[ObjectKey, JsonObject]]:
+        label = patch_marks(self._identity).node
+        return [
+            (key, obj)
+            for key, obj in self._cluster.objects.items()
+            if label in (obj["metadata"].get("labels") or {}) and not is_owned_by(obj, self._identity.uid)
+        ]
 
 
 class Engine:
@@ -156,7 +174,10 @@ class Engine:
         self.refused_objects: set[str] = set()
         self.not_ready_since: dict[str, datetime] = {}
         self.references: frozenset[str] = frozenset()
-        self._identity = GraphIdentity(NAMESPACE, name, f"uid-of-{name}", owners)
+        self.reserved: frozenset[str] = frozenset()
+        self.free: frozenset[ResourceType] = frozenset()
+        self.deleting = False
+        self.identity = GraphIdentity(NAMESPACE, name, f"uid-of-{name}", owners)
         self._settled: dict[ObjectKey, str] = {}
         self._overruns = Overruns()
         self._remembered: dict[str, Remembered] = {}
@@ -171,8 +192,8 @@ class Engine:
     def pass_over(self, graph: CompiledGraph) -> Walk:
         """Return the result of one pass over a graph that was compiled before."""
         situation = WalkInput(
-            self._identity,
-            Observed(self.cluster, self._identity.uid),
+            self.identity,
+            Observed(self.cluster, self.identity),
             KINDS,
             self.now,
             self.failures,
@@ -180,7 +201,10 @@ class Engine:
             self.references,
             self.not_ready_since,
             self._overruns,
-            remembered=self._remembered,
+            self.reserved,
+            self.free,
+            deleting=self.deleting,
+            remembered={} if self.deleting else self._remembered,
         )
         return walk(graph, situation)
 
@@ -193,7 +217,11 @@ class Engine:
             for apply in result.applies:
                 self._apply(apply)
         for prune in result.prunes:
-            if not prune.under_way:
+            if prune.held:
+                continue
+            if prune.release:
+                self.cluster.release(prune.key, self.identity)
+            elif not prune.under_way:
                 self.cluster.writes.append(f"delete {prune.key.name}")
                 self.cluster.delete(prune.key)
         self.references |= {outcome.node.id for outcome in result.outcomes if outcome.kind == "ref"}
@@ -248,11 +276,14 @@ class Engine:
     def tear_down(self) -> list[list[str]]:
         """Delete wave after wave; the names in each."""
         waves = []
-        observed = Observed(self.cluster, self._identity.uid)
-        while wave := teardown_wave(observed.owned(), now=self.now):
+        observed = Observed(self.cluster, self.identity)
+        while wave := teardown_wave(self.identity, observed, now=self.now):
             waves.append(sorted(prune.key.name for prune in wave))
             for prune in wave:
-                self.cluster.delete(prune.key)
+                if prune.release:
+                    self.cluster.release(prune.key, self.identity)
+                else:
+                    self.cluster.delete(prune.key)
         return waves
 
 

@@ -21,6 +21,11 @@ def problems(*nodes: JsonObject, **spec: Any) -> list[tuple[str, str, str]]:
     return [(problem.reason, problem.path, problem.message) for problem in caught.value.problems]
 
 
+FINALIZED: JsonObject = {"name": "a", "finalizers": ["kardinal.io/hold"]}
+OWNED: JsonObject = {"name": "a", "ownerReferences": []}
+MARKED: JsonObject = {"name": "a", "labels": {"a.g.team.internal.kro.run/type": "template"}}
+
+
 def body(**changes: Any) -> JsonObject:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, **changes}
 
@@ -150,17 +155,20 @@ def test_ids_are_checked(identifier: object, message: str) -> None:
 @pytest.mark.parametrize(
     ("node", "path", "message"),
     [
-        ({"template": body(), "ref": REF["ref"]}, "", "exactly one of template, ref, watch and def"),
-        ({}, "", "needs one of template, ref, watch and def"),
+        ({"template": body(), "ref": REF["ref"]}, "", "exactly one of template, patch, ref, watch and def"),
+        ({}, "", "needs one of template, patch, ref, watch and def"),
         ({"template": body(), "propageWhen": []}, ".propageWhen", "unknown word (did you mean propagateWhen?)"),
-        ({"template": body(), "finalizes": "b"}, ".finalizes", "not available in this version"),
-        ({"patch": body()}, ".patch", "not available in this version"),
+        ({"patch": body(metadata={})}, ".patch.metadata.name", "a patch needs a name"),
+        ({"patch": body(metadata=FINALIZED)}, ".patch.metadata", "a patch sets labels and annotations there"),
+        ({"patch": body(metadata=OWNED)}, ".patch.metadata", "a patch sets labels and annotations there"),
+        ({"patch": body(metadata=MARKED)}, ".patch.metadata.labels", "belong to the engine"),
+        ({"patch": body(), "lifecycle": {"apply": "Force"}}, ".lifecycle", "is for template"),
         ({"template": body(), "forEach": {}}, ".forEach", "exactly one variable"),
         ({"template": body(), "forEach": {"x": "${[1]}", "y": "${[2]}"}}, ".forEach", "exactly one variable"),
         ({"template": body(), "forEach": [{"x": "${[1]}"}, {"y": "${[2]}"}]}, ".forEach", "exactly one variable"),
         ({"template": body(), "forEach": {"x": [1]}}, ".forEach.x", "an expression that makes a list"),
         ({"template": body(), "forEach": {"for": "${[1]}"}}, ".forEach.for", "cannot be the name of a variable"),
-        ({"ref": REF["ref"], "forEach": "${[1]}"}, ".forEach", "is for def and template"),
+        ({"ref": REF["ref"], "forEach": "${[1]}"}, ".forEach", "is for def and patch and template"),
         ({"template": body(), "lifecycle": {"apply": "Never"}}, ".lifecycle", "{apply: Force} or absent"),
         ({"def": {}, "lifecycle": {"apply": "Force"}}, ".lifecycle", "is for template"),
         ({"template": body(), "dependsOn": "b"}, ".dependsOn", "a list of ids"),

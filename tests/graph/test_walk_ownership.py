@@ -165,9 +165,9 @@ def test_a_forged_layer_does_not_keep_other_objects(cluster: Cluster, layer: str
     cluster.edit(CONFIG_MAP, "a", metadata={"annotations": annotations, "finalizers": ["x"]})
     cluster.delete(key_of(CONFIG_MAP, "a"))
     waves = []
-    observed = Observed(cluster, "uid-of-g")
+    observed = Observed(cluster, engine.identity)
     engine.pass_time(minutes=11)
-    while wave := teardown_wave(observed.owned(), now=engine.now):
+    while wave := teardown_wave(engine.identity, observed, now=engine.now):
         waves.append([prune.key.name for prune in wave])
         for prune in wave:
             cluster.delete(prune.key)

@@ -74,7 +74,7 @@ class NodeStatus(Model):
     id: Identifier
     """Id of the node."""
     kind: NodeKind
-    """`template` creates an object, `ref` reads one, `watch` reads a selection of them, `def` computes a value."""
+    """`template` creates an object, `patch` changes one, `ref` reads one, `watch` selects some, `def` computes data."""
     state: NodeState
     """`Ready`; `NotReady`: its readyWhen does not hold; `Pending`: it waits; `Excluded`: its includeWhen is false;
     `Blocked`: its propagateWhen holds the nodes after it; `Error`, `Conflict`, `SystemError`: see the message.

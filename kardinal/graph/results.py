@@ -1,0 +1,80 @@
+"""Results of nodes as a walk makes them, and what of them may be told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kardinal.graph.compile import CompiledForEach, CompiledNode
+from kardinal.graph.evaluator import Evaluator
+from kardinal.graph.template import value_of
+from kardinal.graph.walk_types import NodeResult, Unobserved
+from kardinal.objects import JsonObject, NodeState
+
+__all__ = [
+    "FAILED",
+    "WITHOUT_DATA",
+    "NoList",
+    "discreet",
+    "ids_in",
+    "is_terminating",
+    "items_of",
+    "pending",
+    "unobserved",
+]
+
+FAILED: frozenset[NodeState] = frozenset(["Blocked", "Error", "Conflict", "SystemError"])
+WITHOUT_DATA: frozenset[NodeState] = frozenset(["Pending"])
+ITEM_LIMIT = 1000
+"""The most items of a forEach."""
+
+_WITHOUT_VALUES = frozenset(["NotReady", "NoMatches", "TimedOut", "ExpressionError", "IncludeWhen"])
+"""The reasons whose messages contain no data of objects."""
+_DISCREET = "not told, because the node has data of a Secret"
+
+
+class NoList(Exception):
+    """A list of forEach that is none, or too long."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def items_of(for_each: CompiledForEach, evaluator: Evaluator) -> list[object]:
+    """Return the list of forEach; raises Unrenderable, and NoList."""
+    items = value_of(for_each.items, "forEach", evaluator)
+    if not isinstance(items, list):
+        raise NoList("InvalidList", "forEach needs a list")
+    if len(items) > ITEM_LIMIT:
+        raise NoList("TooManyItems", f"forEach has {len(items):,} items: at most {ITEM_LIMIT:,}")
+    return items
+
+
+def pending(
+    node: CompiledNode, reason: str, *, message: str | None = None, waiting_for: tuple[str, ...] = ()
+) -> NodeResult:
+    return NodeResult(node, node.declaration.kind, "Pending", reason, message, waiting_for=waiting_for)
+
+
+def unobserved(node: CompiledNode, error: Unobserved) -> NodeResult:
+    return NodeResult(node, node.declaration.kind, error.state, error.reason, str(error))
+
+
+def discreet(outcome: NodeResult) -> NodeResult:
+    """Return the result of a node that has data of a Secret without what may be made of it: names, answers of a server.
+
+    The message about an unmet condition or an expression names its text and its place, and never a value.
+    """
+    message = outcome.message if outcome.reason in _WITHOUT_VALUES or not outcome.message else _DISCREET
+    named = isinstance(outcome.node.declaration.body, dict) and "${" not in str(
+        outcome.node.declaration.body["metadata"]
+    )
+    return replace(outcome, message=message, object=outcome.object if named else None)
+
+
+def ids_in(outcomes: list[NodeResult], states: frozenset[NodeState]) -> tuple[str, ...]:
+    return tuple(outcome.node.id for outcome in outcomes if outcome.state in states)
+
+
+def is_terminating(obj: JsonObject) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
