@@ -83,6 +83,10 @@ Outcome = Value | Missing | Failed
 class Program:
     source: str
     references: frozenset[Reference]
+    roots: tuple[str, ...]
+    """The variables that are read, in order of their names."""
+    hard_roots: tuple[str, ...]
+    """Those of them that are read by a reference which is not soft."""
     volatile: bool
     _reads: tuple[Reference, ...]
     _weight: int
@@ -201,6 +205,8 @@ def program_of(source: str, syntax: Node, library: Library = STANDARD) -> Progra
     program = Program(
         source,
         frozenset(reads),
+        tuple(sorted({each.root for each in reads})),
+        tuple(sorted({each.root for each in reads if not each.soft})),
         volatile,
         reads,
         weight(syntax),

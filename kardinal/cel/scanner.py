@@ -14,6 +14,8 @@ from kardinal.cel.grammar import SOURCE_LIMIT
 
 __all__ = ["Expression", "Segment", "Unscannable", "scan", "text_of"]
 
+_PLAIN = re.compile(r"""\$\{((?:[^{}"'$/\\]|"[^"{}\\]*"|'[^'{}\\]*')++)\}""")
+"""One expression and nothing else, in which a brace, a comment or an escape cannot be: nearly all are like that."""
 _OPENING = re.compile(r"(?<!\$)(\$+)\{")
 _ESCAPED = r"(?:\\.|[^\\])"
 _TOKEN = re.compile(r"(?P<prefix>\b[bB]?[rR])?(?P<quote>\"\"\"|'''|\"|')|//[^\n]*|\$\{|[{}]")
@@ -41,6 +43,8 @@ class Unscannable(Exception):
 
 def scan(text: str) -> list[Segment]:
     """Return the texts and expressions of `text` in their order; neighbouring texts are joined."""
+    if len(text) <= SOURCE_LIMIT and (plain := _PLAIN.fullmatch(text)):
+        return [Expression(plain[1])]
     segments: list[Segment] = []
     literal = ""
     position = 0

@@ -220,9 +220,10 @@ class _NodeCompiler:
             outflow = tuple(condition for condition in outflow if condition not in for_each.outflow)
         read = [program for _, program in body.programs] + [condition.program for condition in (*include, *propagate)]
         read += [for_each.items] if for_each is not None else []
-        hard = sorted({*self._roots(read, soft=False), *self._depended_on()})
-        soft = [root for root in self._roots(read, soft=True) if root not in hard]
-        seen = [root for root in self._roots((each.program for each in all_ready), soft=None) if root not in hard]
+        mine = {self._id, *self._variables}
+        hard = {root for program in read for root in program.hard_roots}.union(self._depended_on()) - mine
+        soft = {root for program in read for root in program.roots} - hard - mine
+        seen = {root for condition in all_ready for root in condition.program.roots} - hard - mine
         return CompiledNode(
             declaration,
             body,
@@ -230,8 +231,8 @@ class _NodeCompiler:
             include,
             inflow,
             outflow,
-            tuple(hard),
-            tuple(dict.fromkeys([*soft, *seen])),
+            tuple(sorted(hard)),
+            (*sorted(soft), *sorted(seen - soft)),
             for_each,
         )
 
@@ -284,28 +285,13 @@ class _NodeCompiler:
         `myself` is the reason that the author reads, such as "a node cannot read itself"; None allows it. `variable`:
         whether the variable of forEach may be read.
         """
-        known = {*self._known, *self._variables} if variable else self._known
-        for root in sorted({reference.root for reference in program.references}):
+        variables = self._variables if variable else frozenset[str]()
+        for root in program.roots:
             if root == self._id and myself is not None:
                 self._problem("DependencyError", path, f"{myself}: {self._id} -> {self._id}")
-            elif root not in known:
-                self._problem("ExpressionError", path, f"unknown identifier {root!r}{_hint(root, known)}")
-
-    def _roots(self, programs: Iterable[cel.Program], *, soft: bool | None) -> list[str]:
-        """Return the ids of the other nodes that `programs` read, in a stable order.
-
-        `soft` selects by kind of reading: True for soft ones only, False for hard ones only, None for both.
-        """
-        return sorted(
-            {
-                reference.root
-                for program in programs
-                for reference in program.references
-                if reference.root != self._id
-                and reference.root not in self._variables
-                and (soft is None or reference.soft is soft)
-            }
-        )
+            elif root not in self._known and root not in variables:
+                hint = _hint(root, {*self._known, *variables})
+                self._problem("ExpressionError", path, f"unknown identifier {root!r}{hint}")
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

@@ -28,7 +28,7 @@ class NodeCondition:
         return self.program.source.strip()
 
     def mentions(self, node: str) -> bool:
-        return any(reference.root == node for reference in self.program.references)
+        return node in self.program.roots
 
     def reads_whole(self, node: str) -> bool:
         """Return whether the condition reads a node itself, not a field of it: `size(quotas)`, `quotas.all(q, …)`."""

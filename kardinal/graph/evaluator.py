@@ -78,8 +78,7 @@ class Evaluator:
         return program.next_flip(self.scope, now=self._now, budget=self._budget)
 
     def _version(self, program: cel.Program) -> tuple[object, ...]:
-        roots = sorted({reference.root for reference in program.references})
-        return tuple(_version(self.scope.get(root)) for root in roots)
+        return tuple(_version(self.scope.get(root)) for root in program.roots)
 
 
 def _version(data: Any) -> object:

@@ -15,6 +15,7 @@ from kardinal.cel.scanner import Expression, Unscannable, scan, text_of
 from kardinal.graph.errors import GraphProblem
 from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.programs import NO_PROGRAMS, Programs, program_of
+from kardinal.objects import JsonObject
 
 __all__ = ["Template", "Unrenderable", "compile_template", "value_of"]
 
@@ -34,34 +35,32 @@ class Unrenderable(Exception):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
-class _Constant:
-    value: object
+class _Dynamic:
+    """A part of a tree that contains an expression. Any other part is its own value."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Standalone:
+class _Standalone(_Dynamic):
     path: str
     program: cel.Program
 
 
 @dataclass(frozen=True, slots=True)
-class _Interpolation:
+class _Interpolation(_Dynamic):
     path: str
     segments: tuple[str | cel.Program, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Map:
-    items: tuple[tuple[str, _Part], ...]
+class _Map(_Dynamic):
+    items: tuple[tuple[str, object], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _List:
-    items: tuple[_Part, ...]
-
-
-_Part = _Constant | _Standalone | _Interpolation | _Map | _List
+class _List(_Dynamic):
+    items: tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Template:
     """A compiled tree. `programs` pairs the path of each field that has an expression with its program."""
 
     programs: tuple[tuple[str, cel.Program], ...]
-    _root: _Part
+    _root: object
 
     @property
     def is_one_expression(self) -> bool:
@@ -97,24 +96,29 @@ class _Compiler:
         self.programs: list[tuple[str, cel.Program]] = []
         self.problems: list[GraphProblem] = []
 
-    def part(self, value: object, path: str) -> _Part:
-        match value:
-            case str():
-                return self._text(value, path) if "${" in value else _Constant(value)
-            case dict():
-                for key in value:
-                    if "${" in key:
-                        message = "an expression cannot stand in a key"
-                        self.problems.append(GraphProblem("DeclarationError", f"{path}.{key}", message, self._node))
-                items = tuple((key, self.part(item, f"{path}.{key}")) for key, item in value.items())
-                return _Constant(value) if all(_unchanged(part) for _, part in items) else _Map(items)
-            case list():
-                parts = tuple(self.part(item, f"{path}[{index}]") for index, item in enumerate(value))
-                return _Constant(value) if all(map(_unchanged, parts)) else _List(parts)
-            case _:
-                return _Constant(value)
+    def part(self, value: object, path: str) -> object:
+        if isinstance(value, str):
+            return self._text(value, path) if "${" in value else value
+        if isinstance(value, dict):
+            return self._map(value, path)
+        if isinstance(value, list):
+            parts = tuple(self.part(item, f"{path}[{index}]") for index, item in enumerate(value))
+            return _List(parts) if any(isinstance(part, _Dynamic) for part in parts) else value
+        return value
 
-    def _text(self, text: str, path: str) -> _Part:
+    def _map(self, value: JsonObject, path: str) -> object:
+        dynamic = False
+        items = []
+        for key, item in value.items():
+            if "${" in key:
+                message = "an expression cannot stand in a key"
+                self.problems.append(GraphProblem("DeclarationError", f"{path}.{key}", message, self._node))
+            part = self.part(item, f"{path}.{key}")
+            dynamic = dynamic or isinstance(part, _Dynamic)
+            items.append((key, part))
+        return _Map(tuple(items)) if dynamic else value
+
+    def _text(self, text: str, path: str) -> _Dynamic:
         segments: list[str | cel.Program] = []
         try:
             for segment in scan(text):
@@ -131,15 +135,8 @@ class _Compiler:
         return _Interpolation(path, tuple(segments))
 
 
-def _unchanged(part: _Part) -> bool:
-    """Return whether the part contains no expression, so that its parent can be shared instead of copied."""
-    return isinstance(part, _Constant)
-
-
-def _render(part: _Part, evaluator: Evaluator) -> object:
+def _render(part: object, evaluator: Evaluator) -> object:
     match part:
-        case _Constant(value=value):
-            return value
         case _Standalone(path=path, program=program):
             return value_of(program, path, evaluator)
         case _Interpolation(path=path, segments=segments):
@@ -149,6 +146,8 @@ def _render(part: _Part, evaluator: Evaluator) -> object:
             return {key: value for key, value in rendered if value is not cel.OMIT}
         case _List(items=items):
             return [value for item in items if (value := _render(item, evaluator)) is not cel.OMIT]
+        case value:
+            return value
 
 
 def value_of(program: cel.Program, path: str, evaluator: Evaluator) -> object:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kardinal.cel.scanner import Expression, Unscannable, scan
 from kardinal.graph import GraphError, compile_graph
@@ -58,6 +60,20 @@ def test_expressions_are_found_by_the_rules_of_the_language(text: str, segments:
 def test_a_text_whose_expressions_do_not_end_is_refused(text: str) -> None:
     with pytest.raises(Unscannable):
         scan(text)
+
+
+@settings(max_examples=400, deadline=None, derandomize=True, database=None)
+@given(body=st.text("ab \n${}\"'/\\", max_size=12))
+def test_text_that_is_one_expression_is_read_as_one_in_a_longer_text(body: str) -> None:
+    def scanned(text: str) -> object:
+        try:
+            return scan(text)
+        except Unscannable as error:
+            return str(error)
+
+    whole = scanned(f"${{{body}}}")
+    longer = scanned(f"x ${{{body}}}")
+    assert longer == (["x ", *whole] if isinstance(whole, list) else whole)
 
 
 def test_nodes_stand_in_the_order_of_their_data_else_as_declared() -> None:
