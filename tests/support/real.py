@@ -21,6 +21,7 @@ import orjson
 import yaml
 
 import kardinal.objects
+import kardinal.promotion.kinds
 from kardinal.bounded.nesting import shallow
 from kardinal.kube.selectors import matches
 from kardinal.objects import SERVICE_ACCOUNT, ResourceType
@@ -231,7 +232,8 @@ def _folder(path: str) -> str:
 @cache
 def _watched() -> list[ResourceType]:
     """Return the kinds that programs list and watch."""
-    kinds = [kind for kind in vars(kardinal.objects).values() if isinstance(kind, ResourceType)]
+    named = (*vars(kardinal.objects).values(), *vars(kardinal.promotion.kinds).values())
+    kinds = dict.fromkeys(kind for kind in named if isinstance(kind, ResourceType))
     return [kind for kind in kinds if _prefix(kind).startswith(_LOOKED_AT)]
 
 
