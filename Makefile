@@ -100,7 +100,7 @@ test-cel: $(INSTALLED) ## compare our CEL with the published tests, which Go con
 	ORACLE=20000 $(BIN)/pytest -n2 --timeout=1200 -rs tests/cel
 
 test-graph: $(INSTALLED) ## hold the Graph engine to its invariants in 2,000 random Graphs, half an hour; GRAPHS=100 SEED=2: so many others
-	GRAPHS=$(or $(GRAPHS),2000) $(BIN)/pytest -n2 --timeout=3600 --hypothesis-seed=$(or $(SEED),1) tests/graph/test_invariants.py
+	GRAPHS=$(or $(GRAPHS),2000) $(BIN)/pytest -n2 --timeout=3600 --hypothesis-seed=$(or $(SEED),1) tests/graph/test_invariants.py tests/graph/test_reconciler_walks.py
 
 test-kubectl: $(INSTALLED) ## run the kubectl tests with every kubectl on this machine
 	$(BIN)/pytest --kubectl=all tests/local/contract

@@ -66,9 +66,8 @@ def discreet(outcome: NodeResult) -> NodeResult:
     The message about an unmet condition or an expression names its text and its place, and never a value.
     """
     message = outcome.message if outcome.reason in _WITHOUT_VALUES or not outcome.message else _DISCREET
-    named = isinstance(outcome.node.declaration.body, dict) and "${" not in str(
-        outcome.node.declaration.body["metadata"]
-    )
+    body = outcome.node.declaration.body
+    named = isinstance(body, dict) and "${" not in str(body.get("metadata"))
     return replace(outcome, message=message, object=outcome.object if named else None)
 
 

@@ -19,6 +19,7 @@ from tests.support.identities import RESOURCES
 from tests.support.names import POLICIES, TEAM
 from tests.support.objects import gate
 from tests.support.people import people_of
+from tests.support.permissions import Permission
 from tests.support.programs import start_controller
 from tests.support.world import World
 
@@ -410,6 +411,10 @@ async def test_object_of_another_namespace_is_not_made_whatever_the_account_may(
     assert await world.find(DEPLOYMENT, "web", VICTIM) is None
 
 
+def watching(resource: str) -> set[Permission]:
+    return {Permission(resource, verb) for verb in ("list", "watch")}
+
+
 async def let_controller_watch(world: World, plural: str, *, group: str = "") -> None:
     """Add a kind to those that the controller watches for Graphs, as an operator does."""
     role = {
@@ -430,7 +435,7 @@ async def test_kind_is_watched_once_an_operator_adds_it(world: World) -> None:
     await make_account(world, "deployer", rule("get", on="configmaps"))
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": TEAM}}
     await world.apply(settings)
-    await start_controller(world)
+    await start_controller(world, beyond=watching("configmaps"))
     await world.apply(graph(reads("ConfigMap", "settings")))
     assert await nodes(world) == {"read": ("Error", "WatchForbidden")}
     await let_controller_watch(world, "configmaps")
@@ -442,7 +447,7 @@ async def test_account_gives_itself_no_right_by_a_graph(world: World) -> None:
     group = "rbac.authorization.k8s.io"
     await make_account(world, "deployer", rule(*WRITES, on="rolebindings", group=group))
     await let_controller_watch(world, "rolebindings", group=group)
-    await start_controller(world)
+    await start_controller(world, beyond=watching(f"rolebindings.{group}"))
     subject = {"kind": "ServiceAccount", "name": "deployer", "namespace": TEAM}
     binding = {
         "apiVersion": f"{group}/v1",

@@ -81,6 +81,6 @@ CASES = {
     "A86": "Graphs of two Bundles run beside each other",
     "A87": "while the API server fails for one object, the others are made; then that one is made, once",
     "A89": "a walk of any Graph after any events finds what a new engine finds",
-    "A90": "a hundred Graphs of twenty nodes start within seconds, and write nothing afterwards",
+    "A90": "many Graphs of twenty nodes start within a tenth of a second of CPU each, and write nothing afterwards",
 }
 """Id -> what has to be."""

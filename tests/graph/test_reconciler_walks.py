@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import timedelta
 
@@ -13,6 +14,9 @@ from tests.graph.cluster import config
 from tests.graph.program import Walks, Writes, existing, graph, start_engine, states, text
 from tests.support.names import TEAM
 from tests.support.world import World
+
+STARTED = 100 if "GRAPHS" in os.environ else 20
+"""Graphs of twenty objects; as many as a test that may take long tries."""
 
 
 async def test_graph_is_walked_once_for_its_creation_and_not_for_its_own_writes(world: World) -> None:
@@ -100,17 +104,22 @@ def chain(number: int) -> JsonObject:
 
 
 @pytest.mark.case("A90")
-@pytest.mark.timeout(180)
-async def test_hundred_graphs_start_within_seconds_and_write_nothing(world: World) -> None:
+@pytest.mark.timeout(300)
+async def test_many_graphs_start_within_seconds_and_write_nothing(world: World) -> None:
     engine = await start_engine(world)
-    await world.apply(*map(chain, range(100)))
-    assert set((await states(world, "g99")).values()) == {"Ready"}
+    await world.apply(*map(chain, range(STARTED)))
+
+    async def are_ready() -> bool:
+        found = [each.get("status", {}).get("nodes", ()) for each in await world.objects(GRAPH, TEAM)]
+        return all(nodes and all(node["state"] == "Ready" for node in nodes) for nodes in found)
+
+    await world.until(are_ready, real_seconds=250)
     await world.stop(engine)
     writes = Writes(world)
     began = time.process_time()
     walks = Walks(world, await start_engine(world))
-    await world.settle()
-    assert time.process_time() - began < 10
+    await walks.take()
+    assert time.process_time() - began < STARTED / 10
     await world.idle(timedelta(minutes=1))
     assert await writes.take() == []
     assert await walks.take() == 0

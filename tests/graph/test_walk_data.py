@@ -189,3 +189,13 @@ def test_names_must_be_texts_and_objects_distinct(cluster: Cluster) -> None:
     outcomes = Engine(cluster, *nodes).rest()
     assert outcomes["b"].reason == "InvalidObject"
     assert outcomes["c"].reason == "DuplicateKey"
+
+
+def test_values_and_lists_of_secrets_are_read_like_others(cluster: Cluster) -> None:
+    cluster.create(SECRET, "s", data={"token": "hunter2"})
+    ref = {"id": "s", "ref": {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}}
+    computed = {"id": "v", "def": {"token": "${s.data.token}"}}
+    listed = {"id": "w", "watch": {"apiVersion": "v1", "kind": "Secret", "selector": {}}}
+    reader = config("b", {"x": "${v.token}", "n": "${size(w)}"})
+    assert Engine(cluster, ref, computed, listed, reader).states() == dict.fromkeys(("s", "v", "w", "b"), "Ready")
+    assert data(cluster, "b") == {"x": "hunter2", "n": 1}

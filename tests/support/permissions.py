@@ -7,7 +7,7 @@ the world ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -84,9 +84,9 @@ def _permissions(rules: list[dict[str, list[str]]], *, namespace: str) -> Iterat
                     yield Permission(f"{plural}.{group}".removesuffix(".") + slash + subresource, verb, namespace)
 
 
-def hold_to_permissions(world: World, identity: str) -> None:
-    """Fail the test at its end when `identity` did what deploy/ does not allow."""
-    granted = granted_to(identity)
+def hold_to_permissions(world: World, identity: str, *, beyond: Collection[Permission] = ()) -> None:
+    """Fail the test at its end when `identity` did what deploy/ does not allow, nor the test, which gives `beyond`."""
+    granted = granted_to(identity) | set(beyond)
     user = world.user(identity)
     denied: set[Permission] = set()
 

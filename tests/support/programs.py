@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import fields
 from datetime import timedelta
@@ -21,7 +21,7 @@ from kardinal_controller.program import ControlPlane
 from kardinal_local.simulator import BuiltInRenderer, DirectoryRenderer, Simulator
 from kardinal_local.simulator.gitops import GitOps
 from tests.support.names import POLICIES
-from tests.support.permissions import hold_to_permissions
+from tests.support.permissions import Permission, hold_to_permissions
 from tests.support.registry import EXTENSIONS
 from tests.support.world import World
 
@@ -29,13 +29,19 @@ __all__ = ["controller_options", "start_agent", "start_controller", "start_simul
 
 
 async def start_controller(
-    world: World, *, extensions: Extensions = EXTENSIONS, clock: Clock | None = None, **options: Any
+    world: World,
+    *,
+    extensions: Extensions = EXTENSIONS,
+    clock: Clock | None = None,
+    beyond: Collection[Permission] = (),
+    **options: Any,
 ) -> ControlPlane:
     """Start a controller in standalone mode; `options` are those that matter to the test, its agent's included.
 
-    `clock`: that of its machine, if it is not the one of the world.
+    `clock`: that of its machine, if it is not the one of the world. `beyond`: what an operator lets it do beside what
+    deploy/ allows.
     """
-    hold_to_permissions(world, "controller")
+    hold_to_permissions(world, "controller", beyond=beyond)
     settings: dict[str, Any] = {
         "policy_namespaces": (POLICIES,),
         "allow_local_repositories": True,
