@@ -4,7 +4,7 @@ import { absolute, exactly } from "../words/time";
 import { spansOf, totals, type Span } from "./hours";
 
 const LOOKS: Readonly<Record<Span["what"], { readonly tone: string; readonly label: string }>> = {
-  waiting: { tone: "held", label: "waiting for gates" },
+  waiting: { tone: "held", label: "waiting to begin" },
   changing: { tone: "move", label: "the change itself" },
   review: { tone: "you", label: "review" },
   health: { tone: "ok", label: "health" },

@@ -1,4 +1,4 @@
-// Where the hours of a Bundle went, by environment: waiting for gates, the work itself, review, and health.
+// Where the hours of a Bundle went, by environment: waiting to begin, for gates or an agent, the work itself, review, and health.
 
 import type { EnvironmentEvidence } from "../api/types";
 
