@@ -118,7 +118,10 @@ def init(
     output: str | None,
     **where: Any,
 ) -> None:
-    """Create a Pipeline from a short description, or print one for a repository, or the Graph of a Pipeline."""
+    """Create a Pipeline from a short description, or print one for a repository.
+
+    With --mode graph, print the Graph that a Pipeline would be translated to for a Bundle.
+    """
     if mode == "graph":
         if source is None:
             raise click.UsageError("--mode graph needs the name of a Pipeline: --from PIPELINE")

@@ -8,10 +8,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import aiohttp
 import pytest
 
-from kardinal.kube import PatchType
-from kardinal.objects import GRAPH, JsonObject
+from kardinal.kube import Invalid, PatchType
+from kardinal.objects import GRAPH, SECRET, JsonObject
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.support.accounts import allow, lend, make_account, rule
 from tests.support.authored import PROMOTER, authored_graph, make_promoter, manual_bundle
@@ -19,6 +20,7 @@ from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import GitRepository
+from tests.support.webhook import Ci, body_of, webhook_secret
 from tests.support.world import World
 
 PROMOTE = rule("promote", on="bundles", group="kardinal.io")
@@ -116,7 +118,7 @@ async def test_refused_graph_is_walked_once_it_is_put_right(world: World) -> Non
     graph = await authored_graph(world)
     graph["spec"]["nodes"].append({"id": "extra", "def": 1})
     await world.apply(graph)
-    await refused(world, "node extra: def is not available")
+    await refused(world, "node extra: def")
     await world.apply(await authored_graph(world))
     await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda obj: obj["status"].get("state") == "Verified")
 
@@ -190,7 +192,7 @@ async def test_second_graph_of_a_bundle_is_refused(world: World) -> None:
     second = await authored_graph(world)
     second["metadata"]["name"] = "app-1-too"
     await world.apply(second)
-    await stopped(world, "a Graph and the Bundle that it promotes have one name", "app-1-too")
+    await stopped(world, "have one name", "app-1-too")
 
 
 @pytest.mark.usefixtures("waiting")
@@ -202,7 +204,7 @@ async def test_bundle_of_the_pipeline_takes_no_graph(world: World) -> None:
     graph["metadata"]["name"] = graph["spec"]["bundleRef"] = "app-3"
     del graph["metadata"]["labels"]
     await world.apply(graph)
-    await stopped(world, "Bundle app-3 gets the Graph of its Pipeline", "app-3")
+    await stopped(world, "Bundle app-3 gets", "app-3")
     graph["metadata"]["name"] = graph["spec"]["bundleRef"] = "app-4"
     await world.apply(graph)
     await stopped(world, "there is no Bundle app-4 here", "app-4")
@@ -215,7 +217,7 @@ async def test_account_needs_the_verb_promote_and_is_asked_again(world: World) -
     graph = await authored_graph(world)
     graph["spec"]["serviceAccountName"] = "deployer"
     await world.apply(graph)
-    await refused(world, "ServiceAccount deployer may not promote Bundle app-1")
+    await refused(world, "deployer may not promote")
     await allow(world, "deployer", rule("promote", on="bundles", group="kardinal.io", names=("app-1",)))
     await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda obj: obj["status"].get("state") == "Verified")
 
@@ -228,7 +230,7 @@ async def test_account_that_is_not_lent_to_the_controller_promotes_nothing(world
     graph = await authored_graph(world)
     graph["spec"]["serviceAccountName"] = "powerful"
     await world.apply(graph)
-    await refused(world, "the controller may not act as ServiceAccount powerful")
+    await refused(world, "act as ServiceAccount powerful")
     await lend(world, "powerful")
     await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda obj: obj["status"].get("state") == "Verified")
 
@@ -240,7 +242,34 @@ async def test_account_of_another_namespace_cannot_be_named(world: World, name: 
     graph = await authored_graph(world)
     graph["spec"]["serviceAccountName"] = name
     await world.apply(graph)
-    await refused(world, "spec.serviceAccountName: name a ServiceAccount of this namespace")
+    await refused(world, "spec.serviceAccountName")
+
+
+CHANGES: dict[str, JsonObject] = {
+    "a target": {"graph": "manual", "target": DEV},
+    "a skip": {"graph": "manual", "skip": [DEV]},
+    "the Graph of the Pipeline": {"graph": None},
+}
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("intent", CHANGES.values(), ids=CHANGES)
+async def test_intent_beside_a_graph_by_hand_does_not_change(world: World, intent: JsonObject) -> None:
+    with pytest.raises(Invalid):
+        await world.client.patch(BUNDLE, "app-1", TEAM, {"spec": {"intent": intent}}, kind=PatchType.MERGE)
+
+
+async def test_ci_posts_no_bundle_that_waits_for_a_graph(world: World, repository: GitRepository) -> None:
+    await world.client.create(SECRET, webhook_secret())
+    await world.apply(pipeline(repository, provider="git"))
+    controller = await start_controller(world)
+    await world.settle()
+    async with aiohttp.ClientSession() as session:
+        answer = await Ci(controller.api_url, session, world.clock).post(body_of(intent={"graph": "manual"}))
+    assert answer.status == 422
+    [error] = answer.body["errors"]
+    assert error["field"] == "intent.graph"
+    assert await world.objects(BUNDLE) == []
 
 
 @pytest.mark.usefixtures("waiting")
@@ -251,7 +280,7 @@ async def test_graph_of_another_namespace_promotes_nothing_here(world: World) ->
     found = await world.wait_for(
         GRAPH, "app-1", lambda obj: condition(obj, "Accepted").get("status") == "False", namespace=POLICIES
     )
-    assert "there is no Bundle app-1 here" in condition(found, "Accepted")["message"]
+    assert "no Bundle app-1" in condition(found, "Accepted")["message"]
 
 
 async def test_environment_with_an_org_gate_is_not_left_out_without_permission(
@@ -275,7 +304,7 @@ async def test_environment_with_an_org_gate_is_not_left_out_without_permission(
     prod["template"]["spec"]["upstreamVerified"] = f"${{{dev['id']}.status.state}}"
     graph["spec"]["nodes"] = [*kept, prod]
     await world.apply(graph)
-    await refused(world, f"skipping {STAGING} is denied by gate guard")
+    await refused(world, "denied by gate guard")
     permission = {"kardinal.io/type": "skip-permission"}
     await world.apply(gate("allowed", "true", applies_to=STAGING, namespace=POLICIES, labels=permission))
     await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "Verified")

@@ -172,7 +172,12 @@ async def test_a_process_that_finds_no_cluster_says_what_to_do() -> None:
 
 @pytest.mark.parametrize(
     ("argument", "says"),
-    [("--api-bind-address=8083", "write host:port"), ("--log-level=loud", "'loud' is not one of")],
+    [
+        ("--api-bind-address=8083", "write host:port"),
+        ("--graph-engine=external", "no external controller can be run"),
+        ("--graph-engine=kro", "'kro' is not builtin"),
+        ("--log-level=loud", "'loud' is not one of"),
+    ],
 )
 def test_a_wrong_option_is_told_with_what_it_may_be(argument: str, says: str) -> None:
     done = CliRunner().invoke(main, [argument])

@@ -16,6 +16,10 @@ REACHED = {
         "Bundle",
         "Available",
     ): "bundles/test_refused.py::test_a_bundle_waits_for_its_pipeline_and_starts_when_that_is_there_and_correct",
+    (
+        "Bundle",
+        "WaitingForGraph",
+    ): "cli/test_init_graph.py::test_bundle_that_waits_for_its_graph_tells_how_to_make_one",
     ("Bundle", "Promoting"): "bundles/test_bundles.py::test_a_bundle_gets_a_graph_and_its_status_follows_the_steps",
     ("Bundle", "Verified"): "bundles/test_story.py::test_a_promotion_is_told_on_its_bundle_and_nothing_twice",
     ("Bundle", "Failed"): "bundles/test_outdated.py::"

@@ -33,6 +33,8 @@ Identifier = Annotated[str, Field(max_length=63)]
 class GraphSpec(Model):
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
 
+    bundle_ref: Annotated[str | None, Field(max_length=253)] = None
+    """The Bundle with `intent.graph: manual` that the Graph promotes; both have one name."""
     nodes: Nodes = ()
     """The nodes. The engine validates their contents."""
     service_account_name: Annotated[str | None, Field(max_length=253)] = None
