@@ -22,6 +22,7 @@ from kardinal.cel.macros import comprehension
 from kardinal.cel.overloads import Function
 from kardinal.cel.prices import pay_key
 from kardinal.cel.syntax import (
+    LIFECYCLE,
     Call,
     Comprehension,
     Conditional,
@@ -89,7 +90,15 @@ def _access(node: Select | Index, library: Library) -> Evaluate:
     hops.reverse()
     path = node.text
     position = node.position
-    start = _root(base, path, soft=hops[0][1]) if isinstance(base, Name) and not base.bound else build(base, library)
+    if isinstance(base, Name) and not base.bound and hops[0][0] in LIFECYCLE:
+        (field, optional), *hops = hops
+        start = _lifecycle(f"{base.name}.{field}", position, optional=optional)
+    elif isinstance(base, Name) and not base.bound:
+        start = _root(base, path, soft=hops[0][1])
+    else:
+        start = build(base, library)
+    if not hops:
+        return start
 
     def evaluate(frame: Frame) -> object:
         value = start(frame)
@@ -110,6 +119,19 @@ def _access(node: Select | Index, library: Library) -> Evaluate:
             else:
                 raise Absent(path, name, position)
         return Optional(value) if soft else value
+
+    return evaluate
+
+
+def _lifecycle(name: str, position: int, *, optional: bool) -> Evaluate:
+    """Return what a Graph says of a node: `a.ready()`, or an optional of it in `a.ready().orValue(…)`."""
+
+    def evaluate(frame: Frame) -> object:
+        if name in frame.scope:
+            return Optional(frame.scope[name]) if optional else frame.scope[name]
+        if optional:
+            return NOTHING
+        raise Absent(name, position=position)
 
     return evaluate
 

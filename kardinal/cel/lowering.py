@@ -20,6 +20,8 @@ from kardinal.cel.grammar import Parsed, parse
 from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.literals import literal_value
 from kardinal.cel.syntax import (
+    DEPENDENCIES,
+    LIFECYCLE,
     Call,
     Comprehension,
     Conditional,
@@ -228,10 +230,12 @@ class _Lowering:
         name = token.value
         arguments = self._members(tree.children[1:], around)
         anchor = self._source.index("(", token.end_pos)
+        if f"{name}()" == DEPENDENCIES and not arguments and not self._library.checked:
+            return Name(position, DEPENDENCIES, bound=False)
         if name != "has":
             return self._call(name, arguments, position, anchor)
         match arguments:
-            case (Select(operand=operand, field=field, text=text, optional=False),):
+            case (Select(operand=operand, field=field, text=text, optional=False),) if field not in LIFECYCLE:
                 return Has(position, anchor, operand, field, text)
             case _:
                 wrong = getattr(arguments[0], "anchor", arguments[0].position) if arguments else position
@@ -247,6 +251,12 @@ class _Lowering:
         operand = self._operand(_tree(tree.children[0]), around)
         arguments = self._members(tree.children[2:], around)
         anchor = self._source.index("(", token.end_pos)
+        match operand:
+            case Name(bound=False) if f"{name}()" in LIFECYCLE and not arguments and not self._library.checked:
+                dot = self._source.rindex(".", 0, token.start_pos)
+                return Select(position, dot, operand, f"{name}()", optional=False, text=self._text(tree))
+            case Select(operand=Name(bound=False), field=field) if name == "orValue" and field in LIFECYCLE:
+                operand = replace(operand, optional=True)
         if isinstance(operand, Name) and not operand.bound and f"{operand.name}.{name}" in self._library.functions:
             return self._call(f"{operand.name}.{name}", arguments, position, anchor)
         return self._call(name, (operand, *arguments), token.start_pos or position, anchor, member=True)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 __all__ = [
+    "DEPENDENCIES",
+    "LIFECYCLE",
     "Call",
     "Comprehension",
     "Conditional",
@@ -26,6 +28,14 @@ __all__ = [
     "TypeName",
     "children",
 ]
+
+
+LIFECYCLE = frozenset(["ready()", "updated()"])
+"""Facts about a node besides its data: `dev.ready()` is the field `ready()` of `dev`; the scope has its value
+under the name `dev.ready()`.
+"""
+DEPENDENCIES = "dependencies()"
+"""The name of the list of the data that a node of a Graph depends on."""
 
 
 @dataclass(frozen=True, slots=True)

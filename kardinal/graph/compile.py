@@ -26,6 +26,7 @@ from functools import cached_property
 from typing import Any
 
 from kardinal import cel
+from kardinal.cel.syntax import DEPENDENCIES
 from kardinal.graph.conditions import NodeCondition, compile_condition
 from kardinal.graph.dialect import Declaration, parse_nodes
 from kardinal.graph.errors import GraphError, GraphProblem, ProblemReason
@@ -220,7 +221,7 @@ class _NodeCompiler:
             outflow = tuple(condition for condition in outflow if condition not in for_each.outflow)
         read = [program for _, program in body.programs] + [condition.program for condition in (*include, *propagate)]
         read += [for_each.items] if for_each is not None else []
-        mine = {self._id, *self._variables}
+        mine = {self._id, DEPENDENCIES, *self._variables}
         hard = {root for program in read for root in program.hard_roots}.union(self._depended_on()) - mine
         soft = {root for program in read for root in program.roots} - hard - mine
         seen = {root for condition in all_ready for root in condition.program.roots} - hard - mine
@@ -274,6 +275,7 @@ class _NodeCompiler:
             match compile_condition(text, path=path, node=self._id, programs=self._programs):
                 case NodeCondition() as condition:
                     self._check(condition.program, path, myself=myself)
+                    self._check_lifecycle(condition.program, path, word)
                     conditions.append(condition)
                 case problem:
                     self.problems.append(problem)
@@ -289,9 +291,16 @@ class _NodeCompiler:
         for root in program.roots:
             if root == self._id and myself is not None:
                 self._problem("DependencyError", path, f"{myself}: {self._id} -> {self._id}")
-            elif root not in self._known and root not in variables:
+            elif root not in self._known and root not in variables and root != DEPENDENCIES:
                 hint = _hint(root, {*self._known, *variables})
                 self._problem("ExpressionError", path, f"unknown identifier {root!r}{hint}")
+
+    def _check_lifecycle(self, program: cel.Program, path: str, word: str) -> None:
+        """Note a problem where a condition of a node waits for what the condition decides itself."""
+        decided = {"ready()", "updated()"} if word == "readyWhen" else {"updated()"}
+        for reference in program.references:
+            if reference.root == self._id and reference.path and reference.path[0] in decided:
+                self._problem("DependencyError", path, f"{reference} is not known before the condition is")
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

@@ -8,10 +8,12 @@ remaining expressions fail in this pass only, because they are not the cause.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from kardinal import cel
+from kardinal.cel.syntax import DEPENDENCIES
 from kardinal.objects.applied import content_hash
 
 __all__ = ["NODE_LIMITS", "PASS_STEPS", "Evaluator", "Overruns"]
@@ -48,8 +50,21 @@ class Evaluator:
         """Return whether the budget of the pass is used up, so that an outcome may depend on other nodes."""
         return self._steps < 0 or self._memory < 0
 
-    def begin(self, node: str) -> None:
-        """Start the budget of a node, or of one item of its list: `quota`, `quota[3]`."""
+    def tell(self, node: str, lifecycle: tuple[bool, bool] | None) -> None:
+        """Let other nodes read whether a node is ready and updated; None for one of which this is not known."""
+        for index, name in enumerate(("ready()", "updated()")):
+            if lifecycle is None:
+                self.scope.pop(f"{node}.{name}", None)
+            else:
+                self.scope[f"{node}.{name}"] = lifecycle[index]
+
+    def begin(self, node: str, *, depends_on: Iterable[str] | None = None) -> None:
+        """Start the budget of a node, or of one item of its list: `quota`, `quota[3]`.
+
+        `depends_on`: the nodes whose data it reads as `dependencies()`, from now on.
+        """
+        if depends_on is not None:
+            self.scope[DEPENDENCIES] = [self.scope[other] for other in depends_on if other in self.scope]
         self._steps -= NODE_LIMITS.steps - self._budget.steps
         self._memory -= NODE_LIMITS.memory - self._budget.memory
         self._node = node

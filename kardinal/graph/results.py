@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kardinal import cel
 from kardinal.graph.compile import CompiledForEach, CompiledNode
+from kardinal.graph.desired import Unidentified
+from kardinal.graph.dialect import body_problems
 from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.template import value_of
 from kardinal.graph.walk_types import NodeResult, Unobserved
@@ -19,6 +22,7 @@ __all__ = [
     "is_terminating",
     "items_of",
     "pending",
+    "rendered",
     "unobserved",
 ]
 
@@ -48,6 +52,18 @@ def items_of(for_each: CompiledForEach, evaluator: Evaluator) -> list[object]:
     if len(items) > ITEM_LIMIT:
         raise NoList("TooManyItems", f"forEach has {len(items):,} items: at most {ITEM_LIMIT:,}")
     return items
+
+
+def rendered(node: CompiledNode, evaluator: Evaluator) -> object:
+    """Return the body of a node with its data; raises Unrenderable, and Unidentified for an object that is none."""
+    body = node.body.render(evaluator)
+    if isinstance(node.declaration.body, dict):
+        return body
+    if body is cel.OMIT:
+        raise Unidentified("the expression of the body has no value")
+    for field, message in body_problems(node.declaration.kind, body):
+        raise Unidentified(f"{node.declaration.keyword}{field} {message}")
+    return body
 
 
 def pending(

@@ -36,7 +36,6 @@ from kardinal.graph.desired import (
     identify,
     literal_key,
 )
-from kardinal.graph.dialect import body_problems
 from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.identity import ObjectKey, is_owned_by, node_of, object_key, patch_marks
 from kardinal.graph.prune import candidates_of, patience_ends, plan_of
@@ -49,6 +48,7 @@ from kardinal.graph.results import (
     is_terminating,
     items_of,
     pending,
+    rendered,
     unobserved,
 )
 from kardinal.graph.selection import Selection
@@ -149,7 +149,7 @@ class _Walker:
         if self._repeat(node):
             yield
             return
-        self._evaluator.begin(node.id)
+        self._evaluator.begin(node.id, depends_on=node.hard)
         try:
             if self._situation.deleting and node.declaration.kind in _WRITING:
                 outcome: NodeResult | None = self._leaving(node)
@@ -167,12 +167,18 @@ class _Walker:
         self._remember(node, outcome, resolved=resolved)
         yield
 
+    def _tell(self, outcome: NodeResult) -> None:
+        """Let other nodes read whether a node is ready and updated; nothing of one that waits or is left out."""
+        known = outcome.state not in ("Pending", "Excluded")
+        self._evaluator.tell(outcome.node.id, (outcome.state == "Ready", outcome.updated) if known else None)
+
     def _concluded(self, node: CompiledNode, outcome: NodeResult) -> NodeResult:
         """Note the result of a node, and when it may change with time alone."""
         if self._is_confidential(node):
             self._secret.add(node.id)
             outcome = discreet(outcome)
         self.outcomes[node.id] = outcome
+        self._tell(outcome)
         self.evaluated.append(outcome)
         self._note_flips(node.include_when, node.inflow)
         if node.for_each is None:
@@ -221,9 +227,9 @@ class _Walker:
 
     def _visit_hook(self, hook: CompiledNode) -> Generator[None, None, None]:
         """Note the result of a hook that is due."""
-        self._evaluator.begin(hook.id)
         for other in (*hook.hard, *hook.soft):
             self._enter_leaving(other)
+        self._evaluator.begin(hook.id, depends_on=hook.hard)
         scope = self._evaluator.scope
         waiting = tuple(other for other in hook.hard if other not in scope or self.outcomes[other].blocks)
         outcome = pending(hook, "WaitingForNode", waiting_for=waiting) if waiting else self._left_out(hook)
@@ -266,6 +272,7 @@ class _Walker:
             self.reads.add(key)
         self._evaluator.scope[node.id] = earlier.outcome.value
         self.outcomes[node.id] = earlier.outcome
+        self._tell(earlier.outcome)
         return True
 
     def _remember(self, node: CompiledNode, outcome: NodeResult, *, resolved: bool) -> None:
@@ -325,8 +332,9 @@ class _Walker:
             return pending(node, reason, waiting_for=waiting_for)
         kind = node.declaration.kind
         if node.for_each is None:
-            return self._observe(node, kind, own[0])
-        return self._all_observed(node, kind, [self._observe(node, kind, obj) for obj in own])
+            return replace(self._observe(node, kind, own[0]), updated=False)
+        outcome = self._all_observed(node, kind, [self._observe(node, kind, obj) for obj in own])
+        return replace(outcome, updated=False)
 
     def _own_objects(self, node: CompiledNode) -> Sequence[JsonObject]:
         key = literal_key(node, self._identity, self._situation.kinds)
@@ -356,7 +364,7 @@ class _Walker:
         try:
             if node.for_each is not None:
                 return (yield from self._each(node, node.for_each))
-            return self._made(node, self._rendered(node))
+            return self._made(node, rendered(node, self._evaluator))
         except Unrenderable as error:
             if error.missing is not None:
                 return pending(node, "WaitingForData", waiting_for=(error.missing,))
@@ -371,17 +379,6 @@ class _Walker:
         finally:
             if node.for_each is not None:
                 self._evaluator.scope.pop(node.for_each.variable, None)
-
-    def _rendered(self, node: CompiledNode) -> object:
-        """Return the body with its data; raises Unrenderable, and Unidentified for an object that is none."""
-        body = node.body.render(self._evaluator)
-        if isinstance(node.declaration.body, dict):
-            return body
-        if body is cel.OMIT:
-            raise Unidentified("the expression of the body has no value")
-        for field, message in body_problems(node.declaration.kind, body):
-            raise Unidentified(f"{node.declaration.keyword}{field} {message}")
-        return body
 
     def _made(self, node: CompiledNode, body: Any) -> NodeResult:
         """Return the result of a node that reads, computes or applies what its rendered body says."""
@@ -414,7 +411,7 @@ class _Walker:
         bodies: list[tuple[object, Any]] = []
         for index, item in enumerate(items_of(for_each, self._evaluator)):
             self._enter(node, for_each, index, item)
-            bodies.append((item, self._rendered(node)))
+            bodies.append((item, rendered(node, self._evaluator)))
             yield
         if node.declaration.kind in _WRITING:
             keys = [identify(body, self._identity, self._situation.kinds) for _, body in bodies]
@@ -444,8 +441,9 @@ class _Walker:
         children = len(results), sum(result.state == "Ready" for result in results)
         worst = next((each for state in SEVERITY for each in results if each.state == state), None)
         settling = any(result.settling for result in results)
+        updated = all(result.updated for result in results)
         if worst is not None and worst.state != "NotReady":
-            return replace(worst, object=None, gate=None, settling=settling, children=children)
+            return replace(worst, object=None, gate=None, settling=settling, updated=updated, children=children)
         self._evaluator.scope[node.id] = [result.value for result in results]
         outcome = worst or NodeResult(node, kind, "Ready")
         gate = next((result.gate for result in results if result.gate is not None), None)
@@ -454,7 +452,9 @@ class _Walker:
             outcome = replace(outcome, state="NotReady", reason="NotReady", message=str(unmet))
         if on_list and gate is None:
             gate = first_unmet(on_list.outflow, self._evaluator)
-        return replace(outcome, object=None, value=None, gate=gate, settling=settling, children=children)
+        return replace(
+            outcome, object=None, value=None, gate=gate, settling=settling, updated=updated, children=children
+        )
 
     # What a node reads or applies.
 
@@ -551,7 +551,7 @@ class _Walker:
         self.applies.append(Apply(node, desired, force=force, correction=applied, confidential=confidential))
         if live is None:
             return replace(pending(node, "WaitingForNode", message=f"{key} is being created"), settling=True)
-        return replace(self._observe(node, kind, live), settling=True)
+        return replace(self._observe(node, kind, live), settling=True, updated=False)
 
     def _is_reference(self, node: CompiledNode, key: ObjectKey, live: JsonObject | None) -> bool:
         owner = (key.resource.api_version, key.resource.kind, key.name)
@@ -583,6 +583,7 @@ class _Walker:
         if unmet := first_unmet(node.ready_when, self._evaluator):
             outcome = replace(outcome, state="NotReady", reason="NotReady", message=str(unmet))
             outcome = self._timed_out(outcome) or outcome
+        self._evaluator.scope[f"{node.id}.ready()"] = outcome.state == "Ready"
         return replace(outcome, gate=first_unmet(node.outflow, self._evaluator))
 
     def _timed_out(self, outcome: NodeResult) -> NodeResult | None:

@@ -140,6 +140,8 @@ class NodeResult:
     settling: bool = False
     """Whether an object of the node is about to be applied; the nodes after it wait for the next pass."""
     children: tuple[int, int] | None = None
+    updated: bool = True
+    """Whether the object is as the node wants it now: no gate holds it, and nothing is about to be applied."""
 
     @property
     def blocks(self) -> bool:

@@ -93,6 +93,13 @@ def test_the_cost_grows_with_the_operands(source: str) -> None:
     assert spent(source, small) < spent(source, large)
 
 
+def test_facts_about_a_node_cost_what_a_field_does() -> None:
+    scope: dict[str, Any] = {"a": {"x": True}, "a.ready()": True, "dependencies()": [1] * 50}
+    assert spent("a.ready()", scope) == spent("a.x", scope) > 0
+    assert spent("a.ready().orValue(false)", scope) == spent("a.?x.orValue(false)", scope)
+    assert spent("dependencies().all(d, d == 1)", scope) > 50
+
+
 @pytest.mark.parametrize("source", ["1 + 1 == 2", "a.b.c == 'x' && a.n > 3", "'v1.2.3'.matches('^v[0-9]{1,3}[.]')"])
 def test_usual_expressions_cost_little(source: str) -> None:
     assert spent(source, {"a": {"b": {"c": "x"}, "n": 4}}) < cel.STANDARD_LIMITS.steps / 50
