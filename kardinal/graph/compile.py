@@ -77,8 +77,7 @@ class CompiledNode:
         programs = [each.program for each in conditions] + [program for _, program in self.body.programs]
         timed = declaration.recheck_after is not None or declaration.timeout is not None
         return (
-            declaration.kind != "watch"
-            and self.for_each is None
+            self.for_each is None
             and not timed
             and not declaration.ambiguous
             and not any(program.volatile for program in programs)

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import is_
 from typing import Any, cast
 
 from kardinal import cel
@@ -134,6 +135,7 @@ class _Walker:
         self.moments: list[datetime] = []
         self.reads: set[ObjectKey] = set()
         self.selections: set[Selection] = set()
+        self._selected: dict[str, Selection] = {}
         self.unserved: set[tuple[str, str]] = set()
         self._secret: set[str] = set()
 
@@ -255,6 +257,8 @@ class _Walker:
         for other, before in zip((*node.hard, *node.soft), earlier.before, strict=True):
             if self.outcomes[other] is not before:
                 return False
+        if earlier.selection is not None and not self._selects_again(earlier.selection, earlier.outcome.value):
+            return False
         key = earlier.key
         if key is not None:
             try:
@@ -275,6 +279,15 @@ class _Walker:
         self._tell(earlier.outcome)
         return True
 
+    def _selects_again(self, selection: Selection, before: list[JsonObject]) -> bool:
+        """Return whether a selection has the very objects that it had before."""
+        try:
+            items = self._observed.select(selection)
+        except Unobserved:
+            return False
+        self.selections.add(selection)
+        return len(items) == len(before) and all(map(is_, items, before))
+
     def _remember(self, node: CompiledNode, outcome: NodeResult, *, resolved: bool) -> None:
         """Remember the result of a node whose object is as it wants it, and of one that only reads."""
         self._remembered.pop(node.id, None)
@@ -286,13 +299,14 @@ class _Walker:
             return
         before = tuple(self.outcomes[other] for other in (*node.hard, *node.soft))
         key = live = None
-        if kind != "def":
+        if kind not in ("def", "watch"):
             live = outcome.object
             if live is None or (resource := self._resource_of(live)) is None:
                 return
             key = object_key(resource, live)
         accepted = self._situation.accepted.get(key) if key is not None else None
-        self._remembered[node.id] = Remembered(node, before, key, live, accepted, outcome)
+        selection = self._selected.get(node.id)
+        self._remembered[node.id] = Remembered(node, before, key, live, accepted, outcome, selection)
 
     def _resource_of(self, live: JsonObject) -> ResourceType | None:
         return self._situation.kinds.get((live["apiVersion"], live["kind"]))
@@ -480,6 +494,7 @@ class _Walker:
             raise Unidentified("metadata.namespace must be a text")
         selection = Selection(key.resource, namespace, requirements)
         self.selections.add(selection)
+        self._selected[node.id] = selection
         if key.resource == SECRET:
             self._secret.add(node.id)
         items = self._observed.select(selection)

@@ -82,6 +82,7 @@ class Remembered:
     """The result of a node in an earlier pass, and all that it was made of.
 
     `before`: the results of the nodes that it reads. `live`: the object that it reads or has made, under `key`.
+    `selection`: that of a watch, whose objects are the value of `outcome`.
     """
 
     node: CompiledNode
@@ -90,6 +91,7 @@ class Remembered:
     live: JsonObject | None
     accepted: str | None
     outcome: NodeResult
+    selection: Selection | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.reflector import WatchScope
 from kardinal_controller.graphs.interests import Interests
 from kardinal_controller.graphs.observed import candidates
-from tests.graph.cluster import Cluster, Engine, config, status
+from tests.graph.cluster import Cluster, Engine, config, data, status
 from tests.support.clock import VirtualClock
+from tests.support.names import TEAM
 from tests.support.work import calls
 
 FEW = 10
@@ -160,6 +161,28 @@ def test_pass_after_one_change_evaluates_what_the_change_concerns() -> None:
     everything = calls(lambda: fresh.pass_over(graph))
     assert engine.first().applies == ()
     assert after_change * 3 < everything
+
+
+def test_nodes_that_read_an_unchanged_selection_are_not_evaluated_again() -> None:
+    watch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": TEAM, "selector": {"mark": "yes"}}}
+    reads = config("a", {"x": "${string(size(marked))}"})
+    engine = Engine(Cluster(), {"id": "marked", "watch": watch}, reads, config("b"))
+    engine.rest()
+    engine.rest()
+
+    def evaluated() -> list[str]:
+        found = [outcome.node.id for outcome in engine.first().evaluated]
+        engine.rest()
+        return found
+
+    assert evaluated() == []
+    status(engine.cluster, "b", y="1")
+    assert evaluated() == ["b"]
+    engine.cluster.create(CONFIG_MAP, "new", labels={"mark": "yes"})
+    assert evaluated() == ["marked", "a"]
+    assert data(engine.cluster, "a") == {"x": "1"}
+    engine.cluster.edit(CONFIG_MAP, "new", data={"k": "v"})
+    assert evaluated() == ["marked", "a"]
 
 
 def test_checking_the_expressions_of_a_graph_costs_the_same_beside_many_graphs() -> None:
