@@ -105,7 +105,6 @@ class BundleReconciler:
                     self._observer.note_start(current)
                     current, done = await self._create(current, facts, pipeline)
                 case Admit(pipeline):
-                    self._observer.note_start(current)
                     current, done = await self._admit(current, facts, pipeline)
                 case Extend(graph, pipeline):
                     current, done = await self._extend(current, facts, graph, pipeline)
@@ -167,6 +166,8 @@ class BundleReconciler:
         except PromotionError as error:
             return current, replace(facts.done, refusal=error)
         if facts.bundle.status.graph_ref is None:
+            # Not before: a Graph that is refused again and again must not hold other Bundles.
+            self._observer.note_start(current)
             current = await self._record(current, facts, recorded(graph))
         return current, replace(facts.done, graph=await self._graphs.claim(graph, facts.bundle))
 

@@ -261,6 +261,8 @@ async def test_retry_of_a_bundle_by_hand_begins_another_attempt(
 ) -> None:
     """Fail in dev because the repository has no such directory, mend it, and try again."""
     await waiting_bundle(world, repository)
+    early = await cli.attempt("promote", APPLICATION, "--bundle", "app-1", "--env", DEV)
+    assert early.code != 0
     lost = repository.git("show", f"main:environments/{DEV}/kustomization.yaml")
     repository.commit({f"environments/{DEV}/kustomization.yaml": "kind: [}"}, message="Break it")
     await world.apply(await authored_graph(world))

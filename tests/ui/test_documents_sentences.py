@@ -250,6 +250,13 @@ SITUATIONS: dict[str, tuple[PipelineObjects, Need, Tone, str, dict[str, Any]]] =
         "",
         {},
     ),
+    "waits for its Graph": (
+        shown(bundle(status=conditioned("WaitingForGraph", "a person writes it")), graph=False),
+        "person",
+        "you",
+        "",
+        {"command": "kardinal init --mode graph --from my-app --bundle app-1"},
+    ),
     "may not skip": (
         shown(bundle(status=conditioned("SkipDenied", "no gate permits to skip staging")), graph=False),
         "failed",

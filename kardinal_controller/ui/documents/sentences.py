@@ -61,10 +61,9 @@ def pipeline_sentence(facts: PipelineFacts) -> tuple[Need, Sentence]:
     further = first.command if first is not None and first.command.startswith("kardinal ") else None
     if view.bundle is None:
         return "rest", Sentence(text=no_bundle(facts.pipeline).message, tone="rest", command=further)
-    need = "failed" if view.phase in _ENDED_BADLY else "moving" if view.phase in UNDER_WAY else "rest"
     tone = mark("Bundle", view.phase).tone
     text = f"{view.phase}: {view.message}" if view.message else view.phase
-    return need, Sentence(text=text, tone="rest" if tone == "ok" else tone, command=further)
+    return _need_of(view.phase), Sentence(text=text, tone="rest" if tone == "ok" else tone, command=further)
 
 
 def environment_sentence(facts: PipelineFacts, environment: str) -> Sentence | None:
@@ -146,6 +145,13 @@ def _need(facts: PipelineFacts, name: str) -> Need | None:
     if mark_of_state.tone == "held":
         return "held"
     return "moving" if state.state in _MOVING and not is_over else None
+
+
+def _need_of(phase: str) -> Need:
+    """Return the attention that a Bundle needs by its phase alone."""
+    if phase == "WaitingForGraph":
+        return "person"
+    return "failed" if phase in _ENDED_BADLY else "moving" if phase in UNDER_WAY else "rest"
 
 
 def _is_next(facts: PipelineFacts, name: str) -> bool:
