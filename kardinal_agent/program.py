@@ -41,6 +41,7 @@ from kardinal_agent.execution.metrics import EnvironmentMetrics
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.proposals import Proposals
 from kardinal_agent.execution.rules import Plans
+from kardinal_agent.execution.target_drift import DriftDemand
 from kardinal_agent.execution.verified import VerifiedSteps
 from kardinal_agent.health import Clusters, Detector, HealthChecks, HealthNamespaces, Refreshes, adapters
 from kardinal_agent.hosts.memory import HostMemory
@@ -205,6 +206,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         backoff=RETRY,
     )
     ownership = Ownership(graphs, bundles)
+    demand = DriftDemand(steps=steps, gates=gates, bundles=bundles)
     manager.controller(
         "promotionstep",
         PromotionReconciler(
@@ -212,7 +214,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
             steps=steps,
             ownership=ownership,
             refusals=StepRefusals(status=manager.status, recorder=manager.recorder, clock=clock, memory=memory.attempt),
-            verified=VerifiedSteps(tools, bundles=bundles, ownership=ownership),
+            verified=VerifiedSteps(tools, bundles=bundles, ownership=ownership, demand=demand),
             cleanup=Cleanup(
                 manager.client,
                 remotes=tools.remotes,
@@ -222,16 +224,19 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
                 memory=memory.whole,
             ),
         ),
-        sources(
-            steps=steps,
-            graphs=graphs,
-            bundles=bundles,
-            gates=gates,
-            checks=checks,
-            health=health,
-            namespaces=namespaces,
-            pushed=channel,
-        ),
+        [
+            *sources(
+                steps=steps,
+                graphs=graphs,
+                bundles=bundles,
+                gates=gates,
+                checks=checks,
+                health=health,
+                namespaces=namespaces,
+                pushed=channel,
+            ),
+            *demand.sources(),
+        ],
         concurrency=CONCURRENCY,
         memory=memory.whole,
     )

@@ -42,6 +42,7 @@ from kardinal_controller.gates import (
     Calendars,
     ContractInput,
     DelegationInput,
+    DriftInput,
     GateReconciler,
     TemplateReconciler,
     UpstreamInput,
@@ -259,7 +260,12 @@ class ControlPlane:
             approvals=self._approvals,
             expressions=self._expressions,
             calendars=self._calendars,
-            inputs=(UpstreamInput(caches), ContractInput(caches), DelegationInput(caches)),
+            inputs=(
+                UpstreamInput(caches),
+                ContractInput(caches),
+                DelegationInput(caches),
+                DriftInput(caches, clock),
+            ),
             checks=checks,
         )
         templates = TemplateReconciler(

@@ -19,6 +19,7 @@ from kardinal_agent.health.refresh import Refreshes
 from kardinal_agent.health.registry import adapters
 from kardinal_agent.health.verdict import (
     Adapter,
+    Applied,
     PromotionFacts,
     State,
     Verdict,
@@ -33,6 +34,7 @@ from kardinal_agent.health.watching import ObjectUnreadable
 __all__ = [
     "PIPELINES_FROM",
     "Adapter",
+    "Applied",
     "CheckResult",
     "Clusters",
     "Detected",

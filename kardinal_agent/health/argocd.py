@@ -16,7 +16,16 @@ from kardinal.promotion.api.health_adapters import ARGOCD
 from kardinal_agent.health.argocd_application import APPLICATION, Application
 from kardinal_agent.health.fields import moment, number, text
 from kardinal_agent.health.subject import Subject, short_commit
-from kardinal_agent.health.verdict import Adapter, PromotionFacts, Verdict, Watched, WatchedObjects, absent, progressing
+from kardinal_agent.health.verdict import (
+    Adapter,
+    Applied,
+    PromotionFacts,
+    Verdict,
+    Watched,
+    WatchedObjects,
+    absent,
+    progressing,
+)
 
 __all__ = ["ArgoCD"]
 
@@ -63,6 +72,20 @@ class ArgoCD(Adapter):
             or Subject(application.title).proves(f"is Synced to {short_commit(promotion)} and Healthy")
         )
 
+    def applied(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Applied | str:
+        key = _named(step)
+        found = objects.get(APPLICATION, *key) if key is not None else None
+        if found is None:
+            return self.judge(step, promotion, objects).message
+        application = Application(found)
+        revisions = _not_compared(application) or _compared(application, promotion)
+        if isinstance(revisions, Verdict):
+            return revisions.message
+        if application.sync_status not in ("Synced", "OutOfSync"):
+            return f"the sync status of {application.title} is Unknown"
+        out_of_sync = "is OutOfSync" if application.sync_status == "OutOfSync" else ""
+        return Applied(title=application.title, revisions=revisions, out_of_sync=out_of_sync)
+
 
 def _named(step: PromotionStep) -> Key | None:
     reference = step.spec.health.argocd
@@ -88,17 +111,26 @@ def _not_compared(application: Application) -> Verdict | None:
     return None
 
 
-def _not_our_commit(application: Application, promotion: PromotionFacts) -> Verdict | None:
+def _compared(application: Application, promotion: PromotionFacts) -> Sequence[str] | Verdict:
+    """Return the compared revisions of the repository; a verdict if there is none for each source that reads it."""
     subject = _subject(application)
     if application.is_hydrated:
         return subject.waits("it has a sourceHydrator, whose commits are not followed: use another health.type")
     indexes = application.own_sources(promotion)
     if not indexes:
         return subject.waits("none of its sources is the repository of this Pipeline: set health.argocd.name")
-    for index in indexes:
-        revision = application.revisions[index] if index < len(application.revisions) else ""
-        if not revision or not application.was_compared(index):
-            return subject.waits("Argo CD has not compared its source yet")
+    revisions = [application.revisions[index] for index in indexes if index < len(application.revisions)]
+    if len(revisions) < len(indexes) or not all(revisions) or not all(map(application.was_compared, indexes)):
+        return subject.waits("Argo CD has not compared its source yet")
+    return revisions
+
+
+def _not_our_commit(application: Application, promotion: PromotionFacts) -> Verdict | None:
+    subject = _subject(application)
+    revisions = _compared(application, promotion)
+    if isinstance(revisions, Verdict):
+        return revisions
+    for revision in revisions:
         contained = promotion.contains(revision)
         if not contained:
             words = "it is compared with a revision without" if contained is False else "it is not known whether it has"

@@ -27,6 +27,7 @@ from kardinal_agent.health.refresh import Refreshable, Refreshes, targets
 from kardinal_agent.health.revisions import Revisions
 from kardinal_agent.health.verdict import (
     Adapter,
+    Applied,
     MissingObject,
     PromotionFacts,
     Verdict,
@@ -34,7 +35,7 @@ from kardinal_agent.health.verdict import (
     WatchedObjects,
     progressing,
 )
-from kardinal_agent.health.watching import ObjectUnreadable
+from kardinal_agent.health.watching import HealthWatches, ObjectUnreadable
 
 __all__ = ["CheckResult", "HealthChecks"]
 
@@ -142,23 +143,11 @@ class HealthChecks:
     ) -> CheckResult:
         delegate = self._adapters[name] if (name := delegate_of(step)) is not None else None
         judges = [adapter] if delegate in (None, adapter) else [adapter, delegate]
-        if found is not None and not self._namespaces.lets_in(found.key.namespace, reader=key.namespace):
-            raise ObjectUnreadable(_not_let_in(found, reader=key.namespace))
-        wanted = list(dict.fromkeys(each for judge in judges for each in judge.watches(step)))
         watches = await self._clusters.watches_of(step)
-        objects = await watches.read(key, wanted)
-        for _ in range(_STAGES):
-            related = [each for judge in judges for each in judge.related(step, promotion, objects)]
-            related += self._sources(found, objects, reader=key.namespace)
-            if not (related := [each for each in dict.fromkeys(related) if each not in wanted]):
-                break
-            wanted += related
-            for each in related:
-                if problem := self._refused(step, each):
-                    return CheckResult(progressing(problem))
-            objects = await watches.read(key, wanted)
-        if found is not None and (doubt := _doubt(step, found, objects)) is not None:
-            raise ObjectUnreadable(doubt)
+        read = await self._read(step, found, promotion, judges, watches)
+        if isinstance(read, str):
+            return CheckResult(progressing(read))
+        wanted, objects = read
         verdict = adapter.judge(step, promotion, objects)
         absent = verdict.absent
         if delegate is not None and delegate is not adapter:
@@ -178,6 +167,51 @@ class HealthChecks:
             needs_person=verdict.needs_person,
             absent=absent,
         )
+
+    async def applied(self, step: PromotionStep, promotion: PromotionFacts) -> Applied | str:
+        """Return what the tool of a Verified environment has applied, or in fixed words why that is unknown."""
+        found = detected(step)
+        step = settled(step)
+        adapter = self._adapters.get(step.spec.health.type or "")
+        if adapter is None:
+            return "the status does not say what proves the environment"
+        try:
+            watches = await self._clusters.watches_of(step)
+            read = await self._read(step, found, promotion, [adapter], watches)
+        except ObjectUnreadable as error:
+            return str(error)
+        return read if isinstance(read, str) else adapter.applied(step, promotion, read[1])
+
+    async def _read(
+        self,
+        step: PromotionStep,
+        found: Detected | None,
+        promotion: PromotionFacts,
+        judges: Sequence[Adapter],
+        watches: HealthWatches,
+    ) -> tuple[list[Watched], WatchedObjects] | str:
+        """Return what the adapters watch and the objects of it, or why a namespace of it is not read.
+
+        Raises `ObjectUnreadable` if an object is unknown so far, or if the detected one no longer deploys the path.
+        """
+        key = Key(step.metadata.namespace, step.metadata.name)
+        if found is not None and not self._namespaces.lets_in(found.key.namespace, reader=key.namespace):
+            raise ObjectUnreadable(_not_let_in(found, reader=key.namespace))
+        wanted = list(dict.fromkeys(each for judge in judges for each in judge.watches(step)))
+        objects = await watches.read(key, wanted)
+        for _ in range(_STAGES):
+            related = [each for judge in judges for each in judge.related(step, promotion, objects)]
+            related += self._sources(found, objects, reader=key.namespace)
+            if not (related := [each for each in dict.fromkeys(related) if each not in wanted]):
+                break
+            wanted += related
+            for each in related:
+                if problem := self._refused(step, each):
+                    return problem
+            objects = await watches.read(key, wanted)
+        if found is not None and (doubt := _doubt(step, found, objects)) is not None:
+            raise ObjectUnreadable(doubt)
+        return wanted, objects
 
     def _sources(self, found: Detected | None, objects: WatchedObjects, *, reader: str) -> Sequence[Watched]:
         """Return the GitRepository of a detected object of Flux, if its namespace may be read."""

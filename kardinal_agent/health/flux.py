@@ -13,9 +13,18 @@ from kardinal.objects import JsonObject, Key
 from kardinal.promotion.api import PromotionStep
 from kardinal.promotion.api.health_adapters import FLUX
 from kardinal_agent.health.flux_common import HELM_RELEASE, KUSTOMIZATION
-from kardinal_agent.health.flux_helm_release import applier, judge_helm_release, released_workloads
-from kardinal_agent.health.flux_kustomization import applied_workloads, judge_kustomization
-from kardinal_agent.health.verdict import Adapter, PromotionFacts, Verdict, Watched, WatchedObjects, absent, progressing
+from kardinal_agent.health.flux_helm_release import applied_release, applier, judge_helm_release, released_workloads
+from kardinal_agent.health.flux_kustomization import applied_revision, applied_workloads, judge_kustomization
+from kardinal_agent.health.verdict import (
+    Adapter,
+    Applied,
+    PromotionFacts,
+    Verdict,
+    Watched,
+    WatchedObjects,
+    absent,
+    progressing,
+)
 
 __all__ = ["Flux"]
 
@@ -55,6 +64,12 @@ class Flux(Adapter):
             return absent(_KINDS[named[0]], named[1], field="health.flux.name")
         judge = judge_kustomization if named[0] == KUSTOMIZATION.kind else judge_helm_release
         return judge(found, step, promotion, objects)
+
+    def applied(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Applied | str:
+        found = _found(step, objects)
+        if found is None:
+            return self.judge(step, promotion, objects).message
+        return applied_revision(found) if found["kind"] == KUSTOMIZATION.kind else applied_release(found, objects)
 
 
 def _named(step: PromotionStep) -> tuple[str, Key] | None:

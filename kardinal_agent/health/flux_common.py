@@ -26,6 +26,7 @@ __all__ = [
     "given_up",
     "inventory",
     "is_remote",
+    "not_ready",
     "not_working",
     "seen",
     "subject_of",
@@ -72,6 +73,11 @@ def not_working(found: JsonObject) -> Verdict | None:
     if section(found, "spec").get("suspend") is True:
         return subject.waits("it is suspended: a person must resume it")
     return None
+
+
+def not_ready(found: JsonObject) -> str:
+    """Return the words for an object that Flux has not brought to its newest state; empty if it has not failed."""
+    return "is not Ready" if current(found, "Ready").get("status") == "False" else ""
 
 
 def given_up(found: JsonObject, step: PromotionStep) -> Verdict | None:

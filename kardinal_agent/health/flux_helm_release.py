@@ -22,19 +22,20 @@ from kardinal_agent.health.flux_common import (
     given_up,
     inventory,
     is_remote,
+    not_ready,
     not_working,
     seen,
     subject_of,
     too_many_workloads,
     workloads_of,
 )
-from kardinal_agent.health.flux_kustomization import not_applied
+from kardinal_agent.health.flux_kustomization import applied_revision, not_applied
 from kardinal_agent.health.several import judge_workloads
 from kardinal_agent.health.subject import Subject, short_commit
-from kardinal_agent.health.verdict import PromotionFacts, Verdict, Watched, WatchedObjects
+from kardinal_agent.health.verdict import Applied, PromotionFacts, Verdict, Watched, WatchedObjects
 from kardinal_agent.health.workloads import WORKLOADS
 
-__all__ = ["applier", "judge_helm_release", "released_workloads"]
+__all__ = ["applied_release", "applier", "judge_helm_release", "released_workloads"]
 
 _REASONS = {
     "ArtifactFailed": ": its chart cannot be fetched",
@@ -86,6 +87,22 @@ def judge_helm_release(
     # Helm may be upgrading a release whose running version is broken.
     broken = running is not None and running.negative and foreign is None
     return replace(short, negative=short.negative or broken)
+
+
+def applied_release(found: JsonObject, objects: WatchedObjects) -> Applied | str:
+    """Return what the Kustomization that applied a HelmRelease has applied, or why that is unknown."""
+    idle = not_working(found)
+    if idle is not None:
+        return idle.message
+    title = subject_of(found).title
+    owner = applier(found)
+    kustomization = objects.get(KUSTOMIZATION, *owner) if owner is not None else None
+    if kustomization is None:
+        return f"no Kustomization that can be seen tells of which commit {title} is"
+    above = applied_revision(kustomization)
+    if isinstance(above, str) or not (failed := not_ready(found)):
+        return above
+    return replace(above, title=title, out_of_sync=failed)
 
 
 def _not_of_commit(

@@ -18,6 +18,7 @@ from kardinal_agent.health.flux_common import (
     current,
     given_up,
     is_remote,
+    not_ready,
     not_working,
     seen,
     subject_of,
@@ -26,9 +27,9 @@ from kardinal_agent.health.flux_common import (
 )
 from kardinal_agent.health.several import judge_workloads
 from kardinal_agent.health.subject import Subject, short_commit
-from kardinal_agent.health.verdict import PromotionFacts, Verdict, Watched, WatchedObjects
+from kardinal_agent.health.verdict import Applied, PromotionFacts, Verdict, Watched, WatchedObjects
 
-__all__ = ["applied_workloads", "judge_kustomization", "not_applied"]
+__all__ = ["applied_revision", "applied_workloads", "judge_kustomization", "not_applied"]
 
 _FAILURES = frozenset(["BuildFailed", "HealthCheckFailed", "PruneFailed", "ReconciliationFailed"])
 """The reasons of Ready for a failed attempt at a revision; with other reasons there was no attempt."""
@@ -89,6 +90,21 @@ def not_applied(found: JsonObject, promotion: PromotionFacts) -> Verdict | None:
     words = "what it has applied is without" if contained is False else "it is not known whether it has applied"
     says = text(current(found, "Ready"), "message") if reason else revision
     return subject.waits(f"{words} {short_commit(promotion)}{reason}", says=says)
+
+
+def applied_revision(found: JsonObject) -> Applied | str:
+    """Return what a Kustomization has applied, or why that is unknown.
+
+    Flux writes the applied revision only after it has applied all of it. While it reconciles, Ready is Unknown.
+    """
+    idle = not_working(found)
+    if idle is not None:
+        return idle.message
+    title = subject_of(found).title
+    commit = commit_of(_applied(found))
+    if commit is None:
+        return f"what {title} has applied names no commit"
+    return Applied(title=title, revisions=[commit], out_of_sync=not_ready(found))
 
 
 def has_attempted(found: JsonObject, promotion: PromotionFacts) -> bool:

@@ -21,6 +21,7 @@ from kardinal.promotion.api.bundle import Chart
 
 __all__ = [
     "Adapter",
+    "Applied",
     "MissingObject",
     "PromotionFacts",
     "State",
@@ -149,6 +150,18 @@ class WatchedObjects:
         return [obj for key, obj in sorted(found, key=lambda each: each[0]) if namespace in (None, key.namespace)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """The revisions of a repository that a tool has applied, by its own report."""
+
+    title: str
+    """The object that reports it, such as `Application argocd/app`."""
+    revisions: Sequence[str]
+    """The applied revisions; several for an Application with several sources of the repository."""
+    out_of_sync: str = ""
+    """The difference from Git that the tool reports, in fixed words such as `is OutOfSync`; empty if there is none."""
+
+
 class Adapter(Protocol):
     """One way to prove an environment."""
 
@@ -169,3 +182,7 @@ class Adapter(Protocol):
     def judge(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Verdict:
         """Return the verdict on the given objects; makes no request and does not wait."""
         ...
+
+    def applied(self, step: PromotionStep, promotion: PromotionFacts, objects: WatchedObjects) -> Applied | str:
+        """Return what the tool has applied, or in fixed words why that is unknown. Defaults to unknown."""
+        return f"health.type {self.name} does not tell which commit is applied"

@@ -17,7 +17,7 @@ from kardinal.promotion.api import Bundle, PromotionStep
 from kardinal.promotion.steps.declaration import PlannedStep
 from kardinal.promotion.steps.facts import facts_of
 from kardinal.promotion.steps.images import selected_images
-from kardinal_agent.health import HealthChecks, PromotionFacts
+from kardinal_agent.health import Applied, HealthChecks, PromotionFacts
 from kardinal_agent.health.checks import CheckResult
 from kardinal_agent.health.revisions import ASK_AGAIN
 from kardinal_agent.remotes import Queued, Remote
@@ -46,6 +46,10 @@ class Proof:
         while await questions.answered():
             finding = await self.health.check(self.step, self._promotion(questions))
         return replace(finding, again=questions.again or finding.again)
+
+    async def applied(self) -> Applied | str:
+        """Return what the tool of the environment has applied, or why that is unknown."""
+        return await self.health.applied(self.step, self._promotion(_Questions(self)))
 
     def _promotion(self, questions: _Questions) -> PromotionFacts:
         spec = self.step.spec

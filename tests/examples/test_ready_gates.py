@@ -126,12 +126,18 @@ CASES: dict[str, list[tuple[bool, dict[str, Any]]]] = {
         (False, {"delegation": {"status": "Paused"}}),
         (False, {"delegation": {}}),
     ],
+    "no-drift": [
+        (True, {"previousBundle": {}, "targetDrift": {}}),
+        (True, {"previousBundle": {"version": "1.28.4"}, "targetDrift": {"unreconciled": False}}),
+        (False, {"previousBundle": {"version": "1.28.4"}, "targetDrift": {"unreconciled": True}}),
+        (False, {"previousBundle": {"version": "1.28.4"}, "targetDrift": {}}),
+    ],
     "success-rate": [(True, rate("Success", 10.0)), (False, rate("Failure", 10.0)), (False, rate("Success", 300.0))],
 }
 
 
-def test_there_are_twenty_and_each_has_cases() -> None:
-    assert len(GATES) == 20
+def test_there_are_twenty_one_and_each_has_cases() -> None:
+    assert len(GATES) == 21
     assert GATES.keys() == CASES.keys()
     assert all({opens for opens, _ in cases} == {True, False} for cases in CASES.values())
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kardinal.objects import JsonObject
+from kardinal.objects import GRAPH, JsonObject
+from kardinal.objects.conditions import format_time
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.promotion.policy.evaluate import fault
 from kardinal_controller.program import ControlPlane
@@ -130,6 +131,80 @@ async def test_step_that_no_graph_made_reports_no_delegate(
     await agent.step("forged", delegatedStatus="Healthy")
     await world.settle()
     assert (await world.get(POLICY_GATE, INSTANCE))["status"]["ready"] is False
+
+
+async def reach_second(world: World, agent: ScriptedAgent) -> None:
+    """Bring app-2 before a gate of prod that reads the drift there; app-1 runs in prod."""
+    await world.apply(pipeline(REPOSITORY))
+    await world.settle()
+    await world.apply(bundle("app-1"))
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
+    await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"]["phase"] == "Verified")
+    await world.live(timedelta(seconds=1))
+    await world.apply(gate("g", "!targetDrift.unreconciled"))
+    await world.settle()
+    await world.apply(bundle("app-2", tag="2.0.0"))
+    await agent.verify(f"app-2-{DEV}", f"app-2-{STAGING}")
+
+
+async def note_drift(world: World, agent: ScriptedAgent, unreconciled: bool | None, message: str = "seen") -> None:
+    drift = {"unreconciled": unreconciled, "message": message, "seenAt": format_time(world.clock.now())}
+    await agent.step(f"app-1-{PROD}", targetDrift=drift)
+
+
+SECOND = f"app-2-{PROD}-g"
+
+
+async def test_gate_reads_whether_its_environment_has_something_left_to_apply(
+    world: World, controller: ControlPlane, agent: ScriptedAgent
+) -> None:
+    await reach_second(world, agent)
+    await world.wait_for(POLICY_GATE, SECOND, says(f"no agent has looked at {PROD} yet"))
+    await note_drift(world, agent, None, "Application argocd/app is suspended")
+    await world.wait_for(POLICY_GATE, SECOND, says("Application argocd/app is suspended"))
+    await note_drift(world, agent, True)
+    await world.wait_for(POLICY_GATE, SECOND, says("targetDrift.unreconciled = true"))
+    await note_drift(world, agent, False)
+    await world.wait_for(POLICY_GATE, SECOND, says("targetDrift.unreconciled = false", ready=True))
+    # Its own commit is no drift.
+    await agent.land(f"app-2-{PROD}")
+    await note_drift(world, agent, True)
+    await world.settle()
+    assert (await world.get(POLICY_GATE, SECOND))["status"]["ready"] is True
+
+
+async def test_environment_without_a_promotion_has_no_drift(
+    world: World, controller: ControlPlane, agent: ScriptedAgent
+) -> None:
+    await reach(world, agent, "!targetDrift.unreconciled")
+    await world.wait_for(POLICY_GATE, INSTANCE, says(f"nothing has been promoted to {PROD} yet"))
+
+
+@pytest.mark.virtual_time("minutes without an agent")
+async def test_drift_that_no_agent_renews_closes_the_gate(
+    world: World, controller: ControlPlane, agent: ScriptedAgent
+) -> None:
+    await reach_second(world, agent)
+    await note_drift(world, agent, False)
+    await world.wait_for(POLICY_GATE, SECOND, says("targetDrift.unreconciled = false", ready=True))
+    await world.live(timedelta(minutes=20))
+    await world.wait_for(POLICY_GATE, SECOND, says(f"no agent has looked at {PROD} since "))
+
+
+async def test_step_that_no_graph_made_tells_no_drift(
+    world: World, controller: ControlPlane, agent: ScriptedAgent
+) -> None:
+    await reach_second(world, agent)
+    await note_drift(world, agent, False)
+    await world.wait_for(POLICY_GATE, SECOND, says("targetDrift.unreconciled = false", ready=True))
+    step = await world.get(PROMOTION_STEP, f"app-1-{PROD}")
+    await world.delete(GRAPH, "app-1")
+    await world.wait_for(POLICY_GATE, SECOND, lambda _: True)
+    metadata = {"name": step["metadata"]["name"], "namespace": TEAM}
+    await world.apply({**step, "metadata": metadata, "status": step["status"]})
+    await note_drift(world, agent, False)
+    await world.settle()
+    assert (await world.get(POLICY_GATE, SECOND))["status"]["ready"] is False
 
 
 @pytest.mark.virtual_time("minutes of two intervals")

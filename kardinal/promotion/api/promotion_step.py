@@ -39,6 +39,7 @@ __all__ = [
     "PullRequestStatus",
     "Retry",
     "StepProgress",
+    "TargetDrift",
 ]
 
 PromotionState = Literal["Pending", "Promoting", "WaitingForMerge", "HealthChecking", "Verified", "Failed"]
@@ -160,6 +161,17 @@ class Retry(Model):
     """The time of the next attempt."""
 
 
+class TargetDrift(Model):
+    """The drift of an environment: its branch has changes at its path that its tool has not applied."""
+
+    unreconciled: bool | None = None
+    """True if the path has changes that the tool has not applied, or the tool reports OutOfSync; absent if unknown."""
+    message: Text
+    """The sentence that explains it."""
+    seen_at: Time
+    """The time at which an agent saw it last; it is written on a change, and every few minutes."""
+
+
 class PromotionStepStatus(Status):
     """Conditions: Ready (True when Verified), Held (by a freeze or a gate), Degraded (the environment is unhealthy).
 
@@ -228,6 +240,8 @@ class PromotionStepStatus(Status):
 
     Time without observation does not count.
     """
+    target_drift: TargetDrift | None = None
+    """The drift of the environment, while a gate before the next promotion to it reads `targetDrift`."""
     evidence: Evidence | None = None
     """The evidence of the promotion, once it is Verified or Failed."""
     delegated_to: ShortText | None = None

@@ -1,7 +1,6 @@
 """The attributes that the expression of a gate may read, for example `bundle.upstreamSoakMinutes`.
 
-A gate that reads an unknown attribute stays closed, and its reason suggests the nearest known name. Attributes that are
-planned for a later version get another message than typing mistakes.
+A gate that reads an unknown attribute stays closed, and its reason suggests the nearest known name.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from kardinal.cel import Program, Reference
 from kardinal.objects.suggestions import nearest
 from kardinal.promotion.metrics.readings import METRICS, metric_fault
+from kardinal.promotion.policy.drift import TARGET_DRIFT
 
 __all__ = ["BUNDLE_ROOTS", "DAYS", "reads_perishable", "trusts_creator", "unserved", "withheld"]
 
@@ -46,6 +46,7 @@ SERVED: Fields = {
     "upstream": {EACH: _fields("version", "healthy", "verifiedAt")},
     "contracts": {EACH: {EACH: _fields("version")}},
     "delegation": _fields("status"),
+    TARGET_DRIFT: _fields("unreconciled"),
     "approvals": {},
     "externalApproval": {EACH: _fields("approved", "reason", "at")},
     METRICS: {EACH: _fields("value", "status", "ageSeconds")},
@@ -58,14 +59,11 @@ BUNDLE_ROOTS = frozenset(SERVED) - {"schedule", "environment"}
 _PERISHABLE = frozenset(
     {
         *("bundle.upstreamSoakMinutes", "schedule.isHoliday", "upstream", "contracts", "delegation"),
-        *("approvals", "externalApproval", METRICS),
+        *(TARGET_DRIFT, "approvals", "externalApproval", METRICS),
     }
 )
 """Attributes, with all below them, that can change at any moment without a change of the Bundle: an answer that has
 read one counts for a limited time."""
-
-_UNAVAILABLE = frozenset(["targetDrift"])
-"""Variables that gate expressions cannot read in this version."""
 
 _CHOSEN = frozenset(["bundle.emergency", "bundle.labels", "bundle.name", "bundle.provenance"])
 """Attributes whose value the creator of a Bundle chooses freely."""
@@ -78,8 +76,6 @@ def unserved(program: Program) -> str | None:
             if (told := metric_fault(reference, program.source)) is not None:
                 return told
             continue
-        if reference.root in _UNAVAILABLE:
-            return f"{reference} is not available in this version"
         if (known := _known(reference)) is not None:
             return f"there is no attribute {reference}{_hint(str(reference), known)}"
         if reference.root == "contracts" and len(reference.path) < 2:
