@@ -176,8 +176,8 @@ def _what_to_do(projection: Projection, phase: BundlePhase) -> str:
         again = create_command(facts.bundle, facts.label) or "create another Bundle of these artifacts"
         return f"; the Pipeline has changed since; to try with today's: {again}"
     if phase == "Failed" and failed is not None:
-        back = entries[failed].rolled_back_by
-        told = f"; Bundle {back} rolls {failed} back" if back else ""
+        back = {each: entry.rolled_back_by for each, entry in entries.items() if entry.rolled_back_by}
+        told = "".join(f"; Bundle {rollback} rolls {each} back" for each, rollback in back.items())
         return f"{told}; to try again: kardinal retry {name} --env {failed}"
     lost = next((each for each, entry in entries.items() if is_displaced(entry)), None)
     if phase == "Superseded" and lost is not None:

@@ -115,10 +115,15 @@ def _answers(before: BundleStatus, after: BundleStatus) -> Iterator[EmitEvent]:
 
 def _rollbacks(before: BundleStatus, after: BundleStatus) -> Iterator[EmitEvent]:
     """Yield an Event for each environment that is rolled back from now on."""
+    failed = " and ".join(name for name, entry in after.environments.items() if entry.state == "Failed")
     for name, entry in after.environments.items():
         known = before.environments.get(name)
         if entry.rolled_back_by and (known is None or known.rolled_back_by is None):
-            yield EmitEvent("Warning", "RollingBack", f"{name} failed, and Bundle {entry.rolled_back_by} rolls it back")
+            what = "it" if entry.state == "Failed" else name
+            cause = name if entry.state == "Failed" else failed
+            yield EmitEvent(
+                "Warning", "RollingBack", f"{cause} failed, and Bundle {entry.rolled_back_by} rolls {what} back"
+            )
 
 
 def _events(before: BundleStatus, after: BundleStatus) -> Iterator[EmitEvent]:

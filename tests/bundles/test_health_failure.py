@@ -12,7 +12,7 @@ from tests.bundles.in_memory import BundleController
 from tests.bundles.reading import REPOSITORY, patch, phase, states
 from tests.bundles.rollbacks import identity, rollback
 from tests.bundles.scripted_agent import ScriptedAgent
-from tests.support.names import DEV, EU, PROD, US
+from tests.support.names import DEV, EU, PROD, STAGING, US
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.world import World
 
@@ -126,13 +126,65 @@ async def test_rolled_back_bundle_is_tried_again_only_on_request(alone: BundleCo
     await alone.verify("app-3", DEV)
     await alone.prepare("app-3", PROD)
     entry = alone.entry("app-3", PROD)
-    why = "stopped because Bundle app-2 has failed here with the same artifacts and was rolled back"
+    why = "stopped because Bundle app-2 was rolled back here with the same artifacts"
     assert (entry["stopped"], "admittedAt" in entry) == (why, False)
     await alone.fail("app-3", PROD, why)
     assert alone.phase("app-3") == "Failed"
     await alone.ask("app-3", {"id": "anyway", "action": "retry", "environment": PROD})
     entry = alone.entry("app-3", PROD)
     assert (entry["attempt"], "stopped" in entry, "admittedAt" in entry) == (2, False, True)
+
+
+async def promoted_everywhere(bundles: BundleController, *prod: str) -> None:
+    """Let app-1 be Verified in dev, staging and, where it is named, in prod, whose failure is taken back everywhere."""
+    last = environment(PROD, onHealthFailure="rollback-all")
+    await bundles.apply(pipeline(REPOSITORY, environments=[DEV, STAGING, last]), bundle("app-1", tag="1.0.0"))
+    await bundles.verify("app-1", DEV, STAGING, *prod)
+    await bundles.apply(bundle("app-2", tag="2.0.0"))
+    await bundles.verify("app-2", DEV, STAGING)
+
+
+def rolled_back(bundles: BundleController, name: str) -> set[str]:
+    """Return the environments in which a Bundle was rolled back, each by a Bundle of its own."""
+    entries = bundles.get(name)["status"]["environments"]
+    found = {where: entry["rolledBackBy"] for where, entry in entries.items() if "rolledBackBy" in entry}
+    for where, back in found.items():
+        assert bundles.get(back)["spec"]["intent"]["rollback"]["environments"] == [where]
+    return set(found)
+
+
+async def test_a_failure_is_rolled_back_in_every_environment_that_received_the_bundle(alone: BundleController) -> None:
+    await promoted_everywhere(alone, PROD)
+    await lands_and_fails(alone, "app-2", PROD)
+    assert rolled_back(alone, "app-2") == {DEV, STAGING, PROD}
+    assert len(alone.phases()) == 5
+    await alone.verify(alone.entry("app-2", DEV)["rolledBackBy"], DEV)
+    assert alone.entry("app-2", DEV)["state"] == "Verified"
+    await alone.apply(bundle("app-3", tag="2.0.0"))
+    await alone.prepare("app-3", DEV)
+    why = "stopped because Bundle app-2 was rolled back here with the same artifacts"
+    assert alone.entry("app-3", DEV)["stopped"] == why
+
+
+async def test_environments_before_a_first_promotion_are_rolled_back(alone: BundleController) -> None:
+    await promoted_everywhere(alone)
+    await lands_and_fails(alone, "app-2", PROD)
+    assert rolled_back(alone, "app-2") == {DEV, STAGING}
+
+
+async def test_environment_that_another_bundle_runs_is_not_rolled_back(alone: BundleController) -> None:
+    await promoted_everywhere(alone, PROD)
+    await alone.land("app-2", PROD)
+    await alone.apply(bundle("app-3", tag="3.0.0"))
+    await alone.verify("app-3", DEV)
+    await alone.fail("app-2", PROD, "unhealthy")
+    assert rolled_back(alone, "app-2") == {STAGING, PROD}
+
+
+async def test_environment_that_fails_before_a_landing_takes_nothing_back(alone: BundleController) -> None:
+    await promoted_everywhere(alone, PROD)
+    await alone.fail("app-2", PROD, "conflict")
+    assert rolled_back(alone, "app-2") == set()
 
 
 async def test_abort_stops_a_bundle_where_it_has_not_landed(alone: BundleController) -> None:

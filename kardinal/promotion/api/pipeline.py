@@ -331,9 +331,10 @@ class Environment(Model):
     """The sequence of steps. Defaults to that of docs/steps.md for strategy, approval and layout."""
     shard: DnsLabel | None = None
     """Name of the agents that promote to it. Defaults to the agents of the controller."""
-    on_health_failure: Literal["none", "abort", "rollback"] = "none"
+    on_health_failure: Literal["none", "abort", "rollback", "rollback-all"] = "none"
     """The reaction when a landed change Failed: `none`; `abort` stops the Bundle where it has not landed; `rollback`
-    restores the Bundle that was Verified there before. Defaults to `none`.
+    restores the Bundle that was Verified there before; `rollback-all` does both, in every environment that received it.
+    Defaults to `none`.
     """
 
     def target_branch(self, git: Git) -> str:

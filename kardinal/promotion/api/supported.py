@@ -30,7 +30,7 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
         *(each.name for each in BUILTIN_ADAPTERS.values() if each.delegate),
     ),
     ("Environment", "approval"): ("auto", "pr-review"),
-    ("Environment", "on_health_failure"): ("none", "abort", "rollback"),
+    ("Environment", "on_health_failure"): ("none", "abort", "rollback", "rollback-all"),
     ("BundleSpec", "type"): ("image", "config", "mixed"),
     ("Intent", "graph"): (None, "manual"),
     ("IntentRequest", "action"): ("promote", "retry"),
