@@ -25,10 +25,10 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
 from kardinal.cel.errors import CompileError
 
-__all__ = ["SOURCE_LIMIT", "Parsed", "parse", "read_grammar"]
+__all__ = ["SOURCE_LIMIT", "Parsed", "is_too_long", "parse", "read_grammar"]
 
 SOURCE_LIMIT = 4096
-"""The most characters of one expression."""
+"""The most bytes of one expression, in UTF-8."""
 
 _LEXEME: Final = re.compile(
     r"""
@@ -80,10 +80,15 @@ _PARSER = Lark(
 )
 
 
+def is_too_long(source: str) -> bool:
+    """Return whether an expression has more than `SOURCE_LIMIT` bytes."""
+    return len(source.encode("utf-8", "surrogatepass")) > SOURCE_LIMIT
+
+
 def parse(source: str) -> Parsed:
     """Return the parse tree of `source`; the library's own message never leaves this function."""
-    if len(source) > SOURCE_LIMIT:
-        raise CompileError(SOURCE_LIMIT, f"the expression is longer than {SOURCE_LIMIT} characters")
+    if is_too_long(source):
+        raise CompileError(min(SOURCE_LIMIT, len(source)), f"the expression is longer than {SOURCE_LIMIT} bytes")
     if not source.strip():
         raise CompileError(0, "the expression is empty")
     text, optionals, quoted = _plain(source)

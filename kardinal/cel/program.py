@@ -16,7 +16,7 @@ from kardinal.cel.budget import Budget, Limits
 from kardinal.cel.cache import SourceCache
 from kardinal.cel.errors import Absent, CompileError, FailureKind, Fault, Location
 from kardinal.cel.evaluation import Evaluate, Frame, build
-from kardinal.cel.grammar import SOURCE_LIMIT
+from kardinal.cel.grammar import is_too_long
 from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.lowering import lower
 from kardinal.cel.references import Reference, is_volatile, references
@@ -189,12 +189,12 @@ def compile(source: str, library: Library = STANDARD) -> Program:  # noqa: A001 
 
 def is_known(source: str) -> bool:
     """Return whether `compile` answers at once."""
-    return len(source) > SOURCE_LIMIT or _PROGRAMS.get(source, STANDARD) is not None
+    return is_too_long(source) or _PROGRAMS.get(source, STANDARD) is not None
 
 
 def remember(source: str, error: CompileError, library: Library = STANDARD) -> None:
     """Keep the error of `source`, so that it is not parsed again."""
-    if len(source) <= SOURCE_LIMIT:
+    if not is_too_long(source):
         _PROGRAMS.put(source, CompileError(error.position, error.message, source), library)
 
 

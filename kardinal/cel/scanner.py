@@ -101,4 +101,4 @@ def _closing(text: str, position: int) -> int:
 
 
 def _unfinished(text: str, end: int, message: str) -> Unscannable:
-    return Unscannable(message if len(text) <= end else f"the expression is longer than {SOURCE_LIMIT} characters")
+    return Unscannable(message if len(text) <= end else f"the expression is longer than {SOURCE_LIMIT} bytes")

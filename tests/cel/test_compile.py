@@ -49,7 +49,8 @@ from kardinal.cel import grammar
         ("-" * 65 + "x", 65, "the expression is nested deeper than 64 levels"),
         ("1" + " + 1" * 70, 0, "the expression is nested deeper than 64 levels"),
         ("a" + ".b" * 70, 0, "the expression is nested deeper than 64 levels"),
-        ("a" * 4097, 4096, "the expression is longer than 4096 characters"),
+        ("a" * 4097, 4096, "the expression is longer than 4096 bytes"),
+        (f"'{'é' * 2048}'", 2050, "the expression is longer than 4096 bytes"),
     ],
 )
 def test_a_wrong_expression_is_refused_with_its_position(source: str, position: int, message: str) -> None:

@@ -174,6 +174,12 @@ def test_kinds_that_are_stored_and_not_executed_are_checked_and_said_to_be(tmp_p
         ),
         (
             METRIC_CHECK,
+            "'> 0.5'",
+            "'0.5'",
+            "MetricCheck/x spec.successCondition: must compare the value with a number, such as >= 0.99",
+        ),
+        (
+            METRIC_CHECK,
             "query: up",
             "query: up\n  interval: 1s",
             "0.yaml:7: MetricCheck/x spec.interval: must be between",

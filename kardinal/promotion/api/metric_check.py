@@ -6,10 +6,11 @@ is queried only while a gate or a promotion waits for it.
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from kardinal.models.base import (
     DnsLabel,
@@ -38,7 +39,28 @@ __all__ = [
     "MetricStatus",
 ]
 
-COMPARISON_PATTERN = r"^(<|<=|>|>=|==|!=) *-?[0-9]+([.][0-9]+)?$"
+_COMPARISON = "^(<|<=|>|>=|==|!=) *-?[0-9]+([.][0-9]+)?$"
+_NO_COMPARISON = "must compare the value with a number, such as >= 0.99"
+
+
+def _comparison(text: str) -> str:
+    if re.fullmatch(_COMPARISON, text) is None:
+        raise ValueError(_NO_COMPARISON)
+    return text
+
+
+# A rule instead of a pattern, whose error would be the regular expression.
+Comparison = Annotated[
+    str,
+    Field(
+        max_length=64,
+        json_schema_extra={
+            "x-kubernetes-validations": [{"rule": f"self.matches('{_COMPARISON}')", "message": _NO_COMPARISON}]
+        },
+    ),
+    AfterValidator(_comparison),
+]
+"""A comparison with the value of a metric, such as `>= 0.99`."""
 
 KEPT_RESULTS = 32
 """The most results in a status, because etcd limits the size of an object."""
@@ -101,9 +123,9 @@ class MetricCheckSpec(Model):
 
     Defaults to none: several series are an error.
     """
-    success_condition: Annotated[str, Field(max_length=64, pattern=COMPARISON_PATTERN)]
+    success_condition: Comparison
     """Comparison with the value under which the check succeeds, such as `< 0.01`."""
-    failure_condition: Annotated[str | None, Field(max_length=64, pattern=COMPARISON_PATTERN)] = None
+    failure_condition: Comparison | None = None
     """Comparison with the value under which the check fails, such as `>= 0.05`.
 
     Defaults to every value that is no success.
