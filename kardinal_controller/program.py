@@ -30,6 +30,7 @@ from kardinal_agent.version_record import VersionRecord
 from kardinal_controller.approvals import (
     AdmissionProof,
     ApprovalCreator,
+    ApprovalEvents,
     ApprovalPosts,
     ApprovalRecords,
     ExternalAnswers,
@@ -276,7 +277,9 @@ class ControlPlane:
             policy_namespaces=options.policy_namespaces,
             expressions=self._expressions,
         )
+        approvals = ApprovalEvents(self._approvals, caches, recorder=manager.recorder, clock=clock)
         manager.controller("policygate", gates, gates.sources())
+        manager.controller("approval", approvals, approvals.sources(), concurrency=1)
         manager.controller("policygate-template", templates, templates.sources(), concurrency=1)
 
     def _declare_metric_checks(self, options: ControllerOptions) -> MetricDemand:

@@ -7,16 +7,16 @@ nothing. An Approval is in the namespace of its Bundle, and names it by uid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from kardinal.objects import JsonObject, Key, key_of
+from kardinal.objects import JsonObject, Key
 from kardinal.promotion.api import Approval, Bundle
 from kardinal.promotion.kinds import APPROVAL
 from kardinal.promotion.policy.approvals import APPROVALS, EXTERNAL, Approvals, approvals_of
 from kardinal.runtime import Informer, Manager, Source, Watch
-from kardinal.runtime.sources import Channel
+from kardinal.runtime.sources import Channel, Mapper
 from kardinal_controller.approvals.admission import AdmissionProof
 from kardinal_controller.attestations import Attestations
 
@@ -61,20 +61,20 @@ class ApprovalRecords:
             return self._attestations.is_signed(approval)
         return self._admission is not None and self._admission.holds
 
-    def sources(self, gates_of: Callable[[Key], Iterable[JsonObject]]) -> Sequence[Source]:
-        """Return what wakes the gate instances of a Bundle, which `gates_of` returns."""
+    def get(self, key: Key) -> Approval | None:
+        """Return an Approval; None if it does not exist."""
+        stored = self._informer.get(*key)
+        return _read(stored) if stored is not None else None
 
-        def gates(approval: JsonObject) -> Iterable[Key]:
-            bundle = Key(approval["metadata"]["namespace"], approval["spec"]["bundle"])
-            return map(key_of, gates_of(bundle))
-
-        found: list[Source] = [Watch(self._informer, gates)]
+    def sources(self, keys: Mapper) -> Sequence[Source]:
+        """Return the changes of Approvals, and of whether they count, mapped to `keys`."""
+        found: list[Source] = [Watch(self._informer, keys)]
         if self._admission is not None:
             channel = Channel()
 
             def wake() -> None:
                 for approval in self._informer.list():
-                    for key in gates(approval):
+                    for key in keys(approval):
                         channel.push(key)
 
             self._admission.on_change(wake)

@@ -107,7 +107,7 @@ class GateReconciler:
 
     def sources(self) -> Sequence[Source]:
         return [
-            *self._approvals.sources(self._caches.gates_of),
+            *self._approvals.sources(self._gates_of_approval),
             # Also if the Bundle label was just removed or added.
             Watch(self._caches.gates, when=either(lambda gate: is_instance(labels_of(gate)))),
             self._checks.answered,
@@ -327,6 +327,10 @@ class GateReconciler:
         if not verified:
             return None
         return bundle_version(max(verified, key=lambda pair: pair[0])[1].spec.artifacts)
+
+    def _gates_of_approval(self, approval: JsonObject) -> Iterable[Key]:
+        bundle = Key(approval["metadata"]["namespace"], approval["spec"]["bundle"])
+        return map(key_of, self._caches.gates_of(bundle))
 
     def _gates_of_template(self, template: JsonObject) -> Iterable[Key]:
         return map(key_of, self._caches.instances(key_of(template)))

@@ -10,8 +10,8 @@ import pytest
 from kardinal.kube import Invalid, PatchType
 from kardinal.objects.conditions import format_time
 from kardinal.promotion.kinds import APPROVAL, BUNDLE, POLICY_GATE
-from kardinal_controller.approvals.posts import FRESH, REVIEWS_PER_MINUTE
-from tests.approvals.conftest import GATE, INSTANCE, SIGNED_OFF, Desk, opened, user_of
+from kardinal_controller.approvals.posts import APPROVALS_PER_MINUTE, FRESH, REVIEWS_PER_MINUTE
+from tests.approvals.conftest import GATE, INSTANCE, SIGNED_OFF, Desk, closed, opened, user_of
 from tests.support.names import DEV, POLICIES, STAGING, TEAM
 from tests.support.objects import bundle, gate
 from tests.support.secret_values import secret_value
@@ -158,6 +158,17 @@ async def test_strangers_do_not_keep_an_approver_from_a_review(desk: Desk) -> No
 
     assert (await desk.post(lee))[1]["detail"].startswith("too many tokens to review")
     assert (await desk.post(dana))[0] == 201
+
+
+async def test_approvals_of_a_bundle_are_limited(desk: Desk) -> None:
+    dana = await desk.approver()
+    answers = [(await desk.post(dana))[0] for _ in range(APPROVALS_PER_MINUTE)]
+    assert set(answers) == {201}
+    status, refused = await desk.post(dana)
+    assert (status, refused["detail"].startswith("too many approvals of Bundle app-1; try again in ")) == (429, True)
+    await desk.world.apply(bundle("app-2", tag="2.0.0"))
+    await desk.world.wait_for(POLICY_GATE, f"app-2-{DEV}-signoff", closed)
+    assert (await desk.post(dana, bundle="app-2"))[0] == 201
 
 
 async def test_large_body_is_refused_and_not_read_before_the_token(desk: Desk) -> None:
