@@ -10,12 +10,10 @@ import click
 from kardinal.cli.output import print_value, say
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.objects.duration import DurationError, parse_duration
+from kardinal.promotion.requests import URL, find_approved_gate, local_url
 from kardinal.promotion.requests import approve as give
-from kardinal.promotion.requests import find_approved_gate, local_url
 
 __all__ = ["approve"]
-
-URL = "KARDINAL_URL"
 
 
 @click.command()

@@ -24,14 +24,19 @@ from kardinal.kube import ApiError, Forbidden
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.text import cut
 from kardinal.promotion.requests import (
+    URL,
     RequestDenied,
     Requester,
     Unanswered,
+    approve,
     ask,
     end_hold,
+    find_approved_gate,
     find_promoted,
     find_rollback,
     freeze,
+    local_url,
+    may_approve,
     open_pull_requests,
     pipeline_of,
     refuse_merge,
@@ -58,9 +63,13 @@ _Act = Callable[[Requester, ActionRequest, bool], Awaitable[ActionAnswer]]
 
 
 class ActionRoutes:
-    """The routes of actions behind an access."""
+    """The routes of actions behind an access.
 
-    def __init__(self, access: Access, *, base_path: str = "") -> None:
+    `approvals`: the URL of the controller that approvals are posted to. Defaults to that of `kardinal local up`, if the
+    viewer's API server is that one.
+    """
+
+    def __init__(self, access: Access, *, base_path: str = "", approvals: str | None = None) -> None:
         self._access = access
         self._base_path = base_path
         self._acts: dict[str, _Act] = {
@@ -70,6 +79,7 @@ class ActionRoutes:
             "resume": _resume,
             "rollback": _roll_back,
             "merge": _merge,
+            "approve": partial(_approve, approvals),
         }
 
     def group(self) -> RouteGroup[Seat]:
@@ -132,6 +142,12 @@ def command_of(action: str, wanted: ActionRequest) -> str:
                 *(["--to", wanted.bundle] if wanted.bundle else []),
                 *(["--emergency"] if wanted.emergency else []),
                 *([] if wanted.hold else ["--no-hold"]),
+            ]
+        case "approve":
+            words = [
+                *("approve", wanted.bundle or "BUNDLE", *env),
+                *(["--gate", wanted.gate] if wanted.gate else []),
+                *(["--reason", wanted.reason] if wanted.reason else []),
             ]
         case _:
             words = ["pr", "merge", str(wanted.pull_request or "NUMBER")]
@@ -241,6 +257,40 @@ async def _merge(requester: Requester, wanted: ActionRequest, dry_run: bool) -> 
             merged = await pulls.merge(pull.number, by=requester.by)
             line = f"#{pull.number} merged as {(merged.merge_commit or '')[:12]} into {merged.base}"
     return ActionAnswer(lines=[line], command=command_of("merge", wanted))
+
+
+async def _approve(approvals: str | None, requester: Requester, wanted: ActionRequest, dry_run: bool) -> ActionAnswer:
+    if wanted.environment is None or wanted.bundle is None:
+        raise RequestDenied("nothing says what is approved", remedy="Name a Bundle and an environment.")
+    command = command_of("approve", wanted)
+    await _check_pipeline(requester, wanted)
+    gate = await find_approved_gate(requester, wanted.bundle, wanted.environment, wanted.gate)
+    if not await may_approve(requester, gate):
+        namespace, _, name = gate.partition("/")
+        raise Refusal(
+            HTTPStatus.FORBIDDEN,
+            f"you may not approve at gate {gate}",
+            remedy=f"Ask in namespace {namespace} for the verb approve on policygates.kardinal.io {name}.",
+            command=command,
+        )
+    where = f"at gate {gate} before {wanted.environment}"
+    if dry_run:
+        return ActionAnswer(lines=[f"Bundle {wanted.bundle} would be approved {where}"], command=command)
+    given = await approve(
+        requester,
+        wanted.bundle,
+        wanted.environment,
+        gate,
+        url=approvals or await local_url(requester),
+        reason=" ".join((wanted.reason or "").split()) or None,
+    )
+    lines = [f"Bundle {wanted.bundle} is approved {where}: Approval {given.name}"]
+    if given.via == "admission":
+        lines.append(
+            f"You have created it yourself, because {URL} is not set or your kubeconfig has no bearer token: it counts "
+            "if the controller runs with --approvals-by-admission."
+        )
+    return ActionAnswer(lines=lines, command=command)
 
 
 async def _check_pipeline(requester: Requester, wanted: ActionRequest) -> None:

@@ -26,6 +26,7 @@ from kardinal.clock import SystemClock
 from kardinal.kube import Client, Forbidden, KubeError
 from kardinal.objects import GRAPH
 from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.promotion.requests import URL
 from kardinal.runtime import Manager
 from kardinal.runtime.errors import RuntimeFailure
 from kardinal.runtime.logging import configure
@@ -85,7 +86,8 @@ async def _serve(where: tuple[Path | None, str | None, str | None], *, port: int
         namespace = await _scope(session)
         manager = Manager(session.client, clock=clock, name="kardinal-ui")
         caches = Caches(manager, namespace=namespace)
-        page = OwnPage(session.client, caches, clock=clock, port=port, argocd=argocd)
+        approvals = os.environ.get(URL)
+        page = OwnPage(session.client, caches, clock=clock, port=port, argocd=argocd, approvals=approvals)
         manager.add(page)
         manager.add(_Link(page, namespace=namespace, opens=opens))
         await manager.run()

@@ -17,15 +17,25 @@ class OwnPage:
     """The page of the user of `client` on a port of 127.0.0.1, 0 for a free one.
 
     A runnable that is started once the informers of `caches` are complete. These may list as another user: the page
-    shows what the user of `client` may list.
+    shows what the user of `client` may list. `approvals` is the URL of the controller that approvals are posted to.
     """
 
-    def __init__(self, client: Client, caches: Caches, *, clock: Clock, port: int = 0, argocd: str = "") -> None:
+    def __init__(
+        self,
+        client: Client,
+        caches: Caches,
+        *,
+        clock: Clock,
+        port: int = 0,
+        argocd: str = "",
+        approvals: str | None = None,
+    ) -> None:
         self._client = client
         self._caches = caches
         self._clock = clock
         self._port = port
         self._argocd = argocd
+        self._approvals = approvals
         self._access: KubeconfigAccess | None = None
         self._server: PageServer | None = None
 
@@ -47,7 +57,7 @@ class OwnPage:
             clock=self._clock,
             address=f"127.0.0.1:{self._port}",
             argocd=self._argocd,
-            groups=(ActionRoutes(access).group(),),
+            groups=(ActionRoutes(access, approvals=self._approvals).group(),),
         )
         self._access = access
         self._server = server

@@ -142,3 +142,18 @@ async def test_a_pipeline_that_is_deleted_is_said_to_be_gone(
         await client.delete(PIPELINE, "passing", NAMESPACE)
     await screen.page.get_by_role("alert").get_by_text("passing").wait_for()
     assert await screen.page.get_by_text("lost since").count() == 0
+
+
+async def test_a_person_approves_by_the_button_of_a_gate(
+    local: Local, screen: Screen, repository: GitRepository
+) -> None:
+    selects = {"pipelines": ["signed"]}
+    signoff = gate("signoff", "approvals.size() > 0", applies_to=None, namespace=POLICIES, match=selects)
+    await apply(local, pipeline_of(repository, "signed", ["dev"]), signoff)
+    await create(local, "6.12.0", pipeline="signed")
+    await screen.visit(f"/pipelines/{NAMESPACE}/signed")
+    await screen.node("signoff").click()
+    await screen.sees("FAIL: ")
+    await press(screen, "Approve")
+    await screen.node("signoff").get_by_text("PASS").first.wait_for()
+    await screen.page.get_by_role("button", name="Approve …").wait_for(state="detached")

@@ -47,10 +47,11 @@ class Buttons:
 
 
 @asynccontextmanager
-async def buttons_of(world: World, client: Client) -> AsyncIterator[Buttons]:
+async def buttons_of(world: World, client: Client, *, approvals: str | None = None) -> AsyncIterator[Buttons]:
     reviews = Reviews(client, clock=world.clock)
     access = KubeconfigAccess(client, person=await reviews.own_person(), reception=reception_of(world, reviews))
-    async with serve(access, groups=[ActionRoutes(access).group()]) as page, aiohttp.ClientSession() as session:
+    groups = [ActionRoutes(access, approvals=approvals).group()]
+    async with serve(access, groups=groups) as page, aiohttp.ClientSession() as session:
         code = know_secret(access.link(page.url).partition("code=")[2])
         async with session.post(f"{page.url}/api/ui/v1/session", json={"code": code}) as answer:
             yield Buttons(page, session, know_secret((await answer.json())["secret"]))
@@ -167,7 +168,7 @@ async def test_the_page_of_a_cluster_changes_nothing_and_says_the_command(world:
             assert answer.status == 200
         buttons = Buttons(page, session, "none")
         requests = world.audit.count()
-        for action in ("promote", "retry", "pause", "resume", "rollback", "merge"):
+        for action in ("promote", "retry", "pause", "resume", "rollback", "merge", "approve"):
             status, refused = await buttons.press(action, environment=PROD, bundle="app-1", pullRequest=1)
             assert status == 403
             assert refused["command"].startswith("kardinal ")
@@ -195,7 +196,7 @@ async def test_a_malformed_action_is_refused_with_the_field(buttons: Buttons) ->
         assert status == 400, body
         assert answer["message"].partition(":")[0] in body
     assert (await buttons.press("pause", reason="x" * 20_000))[0] == 413
-    for action in ("promote", "retry", "rollback", "merge"):
+    for action in ("promote", "retry", "rollback", "merge", "approve"):
         assert (await buttons.press(action))[0] == 409
     assert (await buttons.press("pause", pipeline="../../secrets"))[0] in (404, 409)
     assert (await buttons.press("pause", namespace="../x"))[0] in (404, 409)
@@ -214,6 +215,11 @@ async def test_a_malformed_action_is_refused_with_the_field(buttons: Buttons) ->
             "kardinal rollback app --env prod --to app-1 --emergency --no-hold -n team",
         ),
         ("merge", {"pull_request": 7}, "kardinal pr merge 7 -n team"),
+        (
+            "approve",
+            {"environment": "prod", "bundle": "app-1", "gate": "policies/signoff", "reason": "looks good"},
+            "kardinal approve app-1 --env prod --gate policies/signoff --reason 'looks good' -n team",
+        ),
     ],
 )
 def test_the_command_of_an_action_can_be_pasted(action: str, wanted: dict[str, Any], command: str) -> None:

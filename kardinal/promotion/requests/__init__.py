@@ -8,7 +8,14 @@ rollbacks   a rollback
 merges      the merge of a pull request of a local repository
 """
 
-from kardinal.promotion.requests.approvals import GivenApproval, approve, find_approved_gate, local_url
+from kardinal.promotion.requests.approvals import (
+    URL,
+    GivenApproval,
+    approve,
+    find_approved_gate,
+    local_url,
+    may_approve,
+)
 from kardinal.promotion.requests.holds import end_hold, freeze, unfreeze
 from kardinal.promotion.requests.intents import ask, find_promoted, pipeline_of, stored_bundle
 from kardinal.promotion.requests.merges import open_pull_requests, refuse_merge
@@ -16,6 +23,7 @@ from kardinal.promotion.requests.requester import RequestDenied, Requester, Unan
 from kardinal.promotion.requests.rollbacks import PlannedRollback, find_rollback, roll_back
 
 __all__ = [
+    "URL",
     "GivenApproval",
     "PlannedRollback",
     "RequestDenied",
@@ -29,6 +37,7 @@ __all__ = [
     "find_rollback",
     "freeze",
     "local_url",
+    "may_approve",
     "open_pull_requests",
     "pipeline_of",
     "refuse_merge",

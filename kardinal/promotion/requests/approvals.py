@@ -20,18 +20,23 @@ from kardinal.objects import CONFIG_MAP, JsonObject, ResourceType
 from kardinal.objects.conditions import format_time
 from kardinal.objects.naming import NAME_LIMIT
 from kardinal.promotion.api.names import SYSTEM_NAMESPACE
-from kardinal.promotion.kinds import APPROVAL, BUNDLE
+from kardinal.promotion.kinds import APPROVAL, BUNDLE, POLICY_GATE
 from kardinal.promotion.requests.intents import stored_bundle
 from kardinal.promotion.requests.requester import RequestDenied, Requester
 from kardinal.promotion.translation.topology import GateNode, read_topology
 
-__all__ = ["GivenApproval", "approve", "find_approved_gate", "local_url"]
+__all__ = ["URL", "GivenApproval", "approve", "find_approved_gate", "local_url", "may_approve"]
 
+URL = "KARDINAL_URL"
+"""The environment variable with the URL of the controller that a person approves at."""
 PATH = "/api/v1/approvals"
 LOCAL_INFO = "kardinal-info"
 """ConfigMap in which `kardinal local up` writes the URLs of its servers."""
 
 _SELF_REVIEW = ResourceType("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
+_ACCESS_REVIEW = ResourceType(
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,22 @@ async def find_approved_gate(requester: Requester, bundle: str, environment: str
         )
     what = "several gates read approvals" if fitting else "no gate reads approvals"
     raise RequestDenied(f"{what} of Bundle {bundle} before {environment}", remedy=f"Name one with --gate: {names}")
+
+
+async def may_approve(requester: Requester, gate: str) -> bool:
+    """Return whether the person may approve at the gate `namespace/name`. Raises `KubeError`."""
+    namespace, _, name = gate.partition("/")
+    attributes = {
+        "group": POLICY_GATE.group,
+        "version": POLICY_GATE.version,
+        "resource": POLICY_GATE.plural,
+        "verb": "approve",
+        "namespace": namespace,
+        "name": name,
+    }
+    body = {"apiVersion": _ACCESS_REVIEW.api_version, "kind": _ACCESS_REVIEW.kind, "metadata": {}}
+    review = await requester.client.create(_ACCESS_REVIEW, {**body, "spec": {"resourceAttributes": attributes}})
+    return (review.get("status") or {}).get("allowed") is True
 
 
 async def approve(

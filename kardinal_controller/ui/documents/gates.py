@@ -12,6 +12,7 @@ from kardinal.objects import JsonObject
 from kardinal.objects.errors import KardinalError
 from kardinal.promotion.api import PolicyGate
 from kardinal.promotion.kinds import POLICY_GATE
+from kardinal.promotion.policy.approvals import APPROVALS
 from kardinal.promotion.policy.comparisons import requirements
 from kardinal.promotion.policy.freshness import recheck_interval
 from kardinal.promotion.views.gates import GateLine
@@ -72,6 +73,7 @@ def gate_document(
         next_look=_next_look(instance, interval, now=now) if instance is not None and interval is not None else None,
         recheck_seconds=round(interval.total_seconds()) if interval is not None else None,
         owner=line.owner,
+        approvable=_reads_approvals(expression),
         right_command=shlex.join(
             ["kubectl", "auth", "can-i", "patch", f"{_TEMPLATES}/{line.name}", "--namespace", line.namespace]
         ),
@@ -94,6 +96,13 @@ def _values(instance: PolicyGate | None, expression: str) -> Iterator[GateValue]
     for seen in (instance.status.values if instance is not None else None) or ():
         needs = [f"{_MUST[each.operator]} {each.literal_text}".strip() for each in needed if each.path == seen.name]
         yield GateValue(name=seen.name, value=seen.value, needed=f"must be {' and '.join(needs)}" if needs else None)
+
+
+def _reads_approvals(expression: str) -> bool:
+    try:
+        return any(reference.root == APPROVALS for reference in cel.compile(expression).references)
+    except cel.CompileError:
+        return False
 
 
 def _history(instance: PolicyGate | None) -> Iterator[GateAnswer]:

@@ -72,6 +72,8 @@ class GateDocument(View):
     recheck_seconds: int | None = None
     """The longest time between two looks."""
     owner: str
+    approvable: bool
+    """Whether it reads the approvals that people give."""
     right_command: str
     """The command by which a person finds out whether they may open it: names are in no cache, and RBAC answers."""
     commands: list[str]

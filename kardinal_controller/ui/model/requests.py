@@ -55,7 +55,7 @@ class LoggedIn(View):
     """The value of the header `X-Kardinal-Session` of every later request; absent where a cookie has the session."""
 
 
-ActionName = Literal["promote", "retry", "pause", "resume", "rollback", "merge"]
+ActionName = Literal["promote", "retry", "pause", "resume", "rollback", "merge", "approve"]
 
 
 class ActionRequest(View):
@@ -64,10 +64,12 @@ class ActionRequest(View):
     namespace: str = Field(max_length=253)
     pipeline: str = Field(max_length=253)
     bundle: str | None = Field(default=None, max_length=253)
-    """The Bundle that is promoted or retried, or that a rollback goes back to."""
+    """The Bundle that is promoted, retried or approved, or that a rollback goes back to."""
     environment: str | None = Field(default=None, max_length=253)
+    gate: str | None = Field(default=None, max_length=320)
+    """The gate at which a Bundle is approved, as `namespace/name` of its template."""
     reason: str | None = Field(default=None, max_length=1024)
-    """Why the Pipeline is paused."""
+    """Why the Pipeline is paused, or the Bundle approved."""
     emergency: bool = False
     hold: bool = True
     """Whether other Bundles are kept from the environment after a rollback."""

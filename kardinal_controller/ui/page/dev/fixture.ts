@@ -345,6 +345,7 @@ const GATE: GateDocument = {
   nextLook: new Date(Date.now() + 42_000).toISOString(),
   recheckSeconds: 300,
   owner: "who may change PolicyGate platform/business-hours",
+  approvable: false,
   rightCommand: "kubectl auth can-i patch policygates.kardinal.io/business-hours --namespace platform",
   commands: ["kardinal explain search --env prod"],
 };

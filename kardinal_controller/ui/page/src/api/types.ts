@@ -18,6 +18,7 @@ export interface ActionRequest {
   readonly pipeline: string;
   readonly bundle?: string;
   readonly environment?: string;
+  readonly gate?: string;
   readonly reason?: string;
   readonly emergency?: boolean;
   readonly hold?: boolean;
@@ -197,6 +198,7 @@ export interface GateDocument {
   readonly nextLook?: string;
   readonly recheckSeconds?: number;
   readonly owner: string;
+  readonly approvable: boolean;
   readonly rightCommand: string;
   readonly commands: ReadonlyArray<string>;
 }

@@ -4,12 +4,18 @@ import { useDeferredValue, useState, type ReactElement } from "react";
 import { requestJson, type RequestError } from "../api/session";
 import type { ActionAnswer, ActionRequest, PlannedChange } from "../api/types";
 import { useViewer } from "../api/viewer";
-import { commandOf } from "../words/commands";
+import { commandOf, type ActionName } from "../words/commands";
 import type { ActionProps } from "./ActionButton";
 import { Diff } from "./Code";
 import { Command } from "./Command";
 import { Modal } from "./Modal";
 import { Failure } from "./Says";
+
+/** The labels of the reason, for the actions that have one. */
+const reasons: Readonly<Partial<Record<ActionName, string>>> = {
+  pause: "Why, for those who find it paused",
+  approve: "Why, for those who read the evidence",
+};
 
 /** The dialog of an action: what it would do, its command, and where the viewer may act a button that does it. */
 export function ActionDialog({
@@ -67,8 +73,8 @@ export function ActionDialog({
           </select>
         </Field>
       )}
-      {!done && action === "pause" && (
-        <Field label="Why, for those who find it paused">
+      {!done && reasons[action] && (
+        <Field label={reasons[action]}>
           <input
             type="text"
             maxLength={1024}

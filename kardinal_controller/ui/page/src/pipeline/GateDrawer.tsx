@@ -1,4 +1,5 @@
-import type { GateAnswer, GateDocument } from "../api/types";
+import type { ActionRequest, GateAnswer, GateDocument } from "../api/types";
+import { ActionButton } from "../parts/ActionButton";
 import { CopyButton, Command } from "../parts/Command";
 import { Verdict } from "../parts/Says";
 import { StateIcon } from "../parts/StateIcon";
@@ -16,6 +17,11 @@ export function GateDrawer({ gate: document }: { gate: GateDocument }) {
         {gate.scope === "org" && " · applies to every Pipeline that it selects"}
       </p>
       <Verdict sentence={verdict} changes="opens" />
+      {document.approvable && gate.answer.name !== "PASS" && (
+        <div className="row wrap">
+          <ActionButton action="approve" label="Approve" request={approvalOf(document)} />
+        </div>
+      )}
       {document.message && ![verdict.text, verdict.detail].includes(document.message) && (
         <p className="break">{document.message}</p>
       )}
@@ -86,6 +92,11 @@ export function GateDrawer({ gate: document }: { gate: GateDocument }) {
       </section>
     </div>
   );
+}
+
+/** Return the request to approve the Bundle at a gate. */
+function approvalOf({ namespace, pipeline, bundle, gate }: GateDocument): ActionRequest {
+  return { namespace, pipeline, bundle, environment: gate.environment, gate: `${gate.namespace}/${gate.name}` };
 }
 
 /** The answers over time, as a band with the same answers as a list beneath. */

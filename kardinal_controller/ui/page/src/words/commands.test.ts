@@ -12,6 +12,9 @@ test("a command has the arguments of its action", () => {
     "kardinal rollback search --env prod --no-hold -n shop",
   );
   expect(commandOf("merge", { ...of, pullRequest: 7 })).toBe("kardinal pr merge 7 -n shop");
+  expect(
+    commandOf("approve", { ...of, bundle: "search-7", environment: "prod", gate: "platform/signoff", reason: "seen" }),
+  ).toBe("kardinal approve search-7 --env prod --gate platform/signoff --reason seen -n shop");
 });
 
 test("a reason is one word of the shell, whatever is in it", () => {

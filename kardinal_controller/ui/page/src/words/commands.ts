@@ -2,7 +2,7 @@
 
 import type { ActionRequest } from "../api/types";
 
-export type ActionName = "promote" | "retry" | "pause" | "resume" | "rollback" | "merge";
+export type ActionName = "promote" | "retry" | "pause" | "resume" | "rollback" | "merge" | "approve";
 
 /** Return a word so that a shell reads it as one. */
 export function quoted(word: string): string {
@@ -27,6 +27,13 @@ export function commandOf(action: ActionName, request: ActionRequest): string {
       ...(request.hold === false ? ["--no-hold"] : []),
     ],
     merge: ["pr", "merge", String(request.pullRequest ?? "NUMBER")],
+    approve: [
+      "approve",
+      request.bundle ?? "BUNDLE",
+      ...environment,
+      ...option("--gate", request.gate),
+      ...option("--reason", request.reason),
+    ],
   };
   return ["kardinal", ...words[action], "-n", request.namespace].map(quoted).join(" ");
 }
