@@ -54,7 +54,8 @@ _DEFINITIONS = "apiextensions.k8s.io/"
 
 _BUILT_IN = (
     _DEFINITIONS,
-    *("configmaps/", "namespaces/", "secrets/", "replicasets/", "statefulsets/", "daemonsets/", "jobs/", "cronjobs/"),
+    *("configmaps/", "namespaces/", "rolebindings/", "secrets/"),
+    *("replicasets/", "statefulsets/", "daemonsets/", "jobs/", "cronjobs/"),
     *WORKLOADS,
 )
 """The places of the built-in kinds that programs watch, and that rollouts are read off."""
