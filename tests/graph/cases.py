@@ -45,6 +45,7 @@ CASES = {
     "A32": "an environment follows once the one before is Verified, and nothing else changes",
     "A33": "a step waits for all its gates, which are named, and is made when the last one opens",
     "A34": "a gate that closes again keeps the object as it is; when it opens, current data is applied",
+    "A37": "a gate that asks whether another node is ready holds its own node, also as it is when that is no longer so",
     "A38": "a gate whose expression fails is closed, with the reason, and no Error",
     "A40": "a soft reference is not held by a gate",
     "A42": "an excluded dependency counts more than closed gates",
@@ -60,6 +61,8 @@ CASES = {
     "A53": "a watch is the list of what has the labels, in order of names, as objects come, change and go",
     "A54": "a watch with readyWhen that selects nothing is NotReady",
     "A57": "a kind that is not installed is waited for, without an edit of the Graph",
+    "A55": "a patch waits for its object, sets its fields, and gives them up with the Graph; the object stays",
+    "A56": "a patch of status is written to the subresource, and nothing else is touched",
     # forEach
     "A58": "each item has its object, and other nodes read the list",
     "A59": "another order of the list writes and deletes nothing",
@@ -74,9 +77,12 @@ CASES = {
     # Deletion
     "A73": "a removed node is deleted after its dependents; one with another id keeps its object",
     "A74": "a deleted Graph takes its objects along in reverse order, waits for finalizers, and says for which",
+    "A76": "a hook makes its object once the Graph is deleted, and its node goes after that is ready, and before it",
+    "A77": "a hook that is not ready keeps its node, and says so; one that is taken out of the spec does not",
     "A78": "a deleted Bundle takes its Graph, steps and gates along",
     # Revisions, nesting and failures
     "A80": "nodes in another order are no change",
+    "A82": "a Graph for each item evaluates its own expressions, and goes with its objects when the item goes",
     "A84": "no value of a Secret is in a status, an Event or the log",
     "A86": "Graphs of two Bundles run beside each other",
     "A87": "while the API server fails for one object, the others are made; then that one is made, once",

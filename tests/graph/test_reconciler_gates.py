@@ -96,6 +96,24 @@ async def test_gate_that_closes_keeps_the_object_until_it_opens(world: World) ->
     assert (await world.get(CONFIG_MAP, "b"))["metadata"]["uid"] == made["metadata"]["uid"]
 
 
+@pytest.mark.case("A37")
+async def test_node_that_asks_whether_another_is_ready_is_held_until_it_is(world: World) -> None:
+    await start_engine(world)
+    a = config("a", readyWhen=["${a.data.ok == 'yes'}"])
+    await world.apply(graph(a, config("b", {"x": "1"}, propagateWhen=["${a.ready()}"])))
+    assert await states(world) == {"a": "NotReady", "b": "Pending"}
+    await set_data(world, "a", ok="yes")
+    assert await states(world) == {"a": "Ready", "b": "Ready"}
+    await set_data(world, "a", ok="no")
+    await world.settle()
+    await world.apply(graph(a, config("b", {"x": "2"}, propagateWhen=["${a.ready()}"])))
+    await world.settle()
+    assert await text(world, "b") == "x=1"
+    await set_data(world, "a", ok="yes")
+    assert await states(world) == {"a": "Ready", "b": "Ready"}
+    assert await text(world, "b") == "x=2"
+
+
 @pytest.mark.case("A38")
 async def test_gate_that_fails_is_closed_and_no_error(world: World) -> None:
     await start_engine(world)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
 from tests.graph.cluster import config
 from tests.graph.program import condition, graph, start_engine, states, text
@@ -18,7 +20,8 @@ async def finish(world: World) -> None:
     await world.settle()
 
 
-async def test_graph_goes_after_its_hook(world: World) -> None:  # A76
+@pytest.mark.case("A76")
+async def test_graph_goes_after_its_hook(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("db"), config("app", {"db": "${db.metadata.name}"}), backup()))
     assert await states(world) == {"db": "Ready", "app": "Ready", "backup": "Excluded"}
@@ -37,7 +40,8 @@ async def test_graph_goes_after_its_hook(world: World) -> None:  # A76
     assert await world.find(GRAPH, "g") is None
 
 
-async def test_hook_that_is_taken_out_of_the_spec_blocks_no_longer(world: World) -> None:  # A77
+@pytest.mark.case("A77")
+async def test_hook_that_is_taken_out_of_the_spec_blocks_no_longer(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("db"), backup()))
     await world.settle()
@@ -76,7 +80,8 @@ async def test_node_that_is_left_out_waits_for_its_hook(world: World) -> None:
     assert (await condition(world, "Ready"))[:2] == ("True", "Ready")
 
 
-async def test_finalizer_of_another_program_holds_the_layers_below(world: World) -> None:  # A74
+@pytest.mark.case("A74")
+async def test_finalizer_of_another_program_holds_the_layers_below(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("a"), config("b", {"x": "${a.metadata.name}"}), config("c", {"x": "${b.data.x}"})))
     await world.settle()

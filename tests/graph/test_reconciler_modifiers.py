@@ -46,6 +46,7 @@ async def test_force_takes_a_field_of_another_manager(world: World) -> None:
     assert await text(world, "a") == "x=1"
 
 
+@pytest.mark.case("A82")
 async def test_a_graph_for_each_item_evaluates_its_own_expressions(world: World) -> None:
     await start_engine(world)
     inner = [

@@ -53,7 +53,8 @@ async def engine(world: World) -> GraphEngine:
     return await world.run(build, identity=IDENTITY)
 
 
-async def test_fields_come_when_the_object_does_and_go_with_the_graph(world: World) -> None:  # A55
+@pytest.mark.case("A55")
+async def test_fields_come_when_the_object_does_and_go_with_the_graph(world: World) -> None:
     await world.apply(of_account(patch("p", {"data": {"x": "1"}})))
     assert await states(world) == {"p": "Pending"}
     assert (await condition(world, "Ready"))[2] == f"p: ConfigMap {TEAM}/theirs does not exist"
@@ -91,7 +92,8 @@ async def test_fields_of_a_removed_node_are_given_up_before_those_that_it_follow
     assert [await text(world, name) for name in ("one", "two")] == ["z=0", "z=0"]
 
 
-async def test_status_of_a_patch_is_written_to_the_subresource(world: World) -> None:  # A56
+@pytest.mark.case("A56")
+async def test_status_of_a_patch_is_written_to_the_subresource(world: World) -> None:
     [before] = await world.apply(deployment())
     condition = {"type": "Checked", "status": "True", "reason": "Scanned"}
     wanted = {"conditions": [condition]}

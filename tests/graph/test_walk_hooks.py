@@ -31,14 +31,14 @@ def delete(engine: Engine) -> None:
     engine.rest()
 
 
-def test_hook_makes_nothing_while_its_node_stays(cluster: Cluster) -> None:  # A76
+def test_hook_makes_nothing_while_its_node_stays(cluster: Cluster) -> None:
     engine = Engine(cluster, config("db"), backup({"from": "${db.metadata.name}"}))
     outcomes = engine.rest()
     assert (outcomes["backup"].state, outcomes["backup"].reason) == ("Excluded", "Hook")
     assert cluster.names(CONFIG_MAP) == {"db"}
 
 
-def test_graph_is_deleted_after_its_hook(cluster: Cluster) -> None:  # A76
+def test_graph_is_deleted_after_its_hook(cluster: Cluster) -> None:
     engine = Engine(
         cluster,
         config("base", {"size": "3"}),
@@ -58,7 +58,7 @@ def test_graph_is_deleted_after_its_hook(cluster: Cluster) -> None:  # A76
     assert cluster.objects == {}
 
 
-def test_deletion_waits_for_a_hook_that_is_not_ready(cluster: Cluster) -> None:  # A77
+def test_deletion_waits_for_a_hook_that_is_not_ready(cluster: Cluster) -> None:
     engine = Engine(cluster, config("db"), backup())
     engine.rest()
     delete(engine)
@@ -72,7 +72,7 @@ def test_deletion_waits_for_a_hook_that_is_not_ready(cluster: Cluster) -> None: 
 
 
 @pytest.mark.parametrize("failure", ["refused", "data"])
-def test_hook_that_cannot_be_made_keeps_its_node(cluster: Cluster, failure: str) -> None:  # A77
+def test_hook_that_cannot_be_made_keeps_its_node(cluster: Cluster, failure: str) -> None:
     engine = Engine(cluster, config("db"), backup({"x": "${db.data.absent}"} if failure == "data" else {}))
     if failure == "refused":
         engine.refuse["backup"] = RefusedApply("", "Error", "Invalid", "no")

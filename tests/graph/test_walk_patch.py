@@ -16,7 +16,7 @@ def patch(identifier: str, fields: JsonObject, *, name: str = "theirs", **modifi
     return {"id": identifier, "patch": body, **modifiers}
 
 
-def test_patch_waits_for_its_object_and_makes_none(cluster: Cluster) -> None:  # A55
+def test_patch_waits_for_its_object_and_makes_none(cluster: Cluster) -> None:
     engine = Engine(cluster, patch("p", {"x": "1"}), config("b", {"y": "${p.data.theirs}"}))
     outcomes = engine.rest()
     assert (outcomes["p"].state, outcomes["p"].reason) == ("Pending", "TargetMissing")
@@ -28,7 +28,7 @@ def test_patch_waits_for_its_object_and_makes_none(cluster: Cluster) -> None:  #
     assert engine.writes() == ["apply theirs", "apply b"]
 
 
-def test_patched_object_is_released_and_never_deleted(cluster: Cluster) -> None:  # A55
+def test_patched_object_is_released_and_never_deleted(cluster: Cluster) -> None:
     theirs = cluster.create(CONFIG_MAP, "theirs", data={"theirs": "kept"})
     engine = Engine(cluster, config("a"), patch("p", {"x": "${a.metadata.name}"}))
     engine.rest()
