@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from kardinal.clock import SystemClock
 from kardinal.kube import Client, load_connection
-from kardinal.objects import CONFIG_MAP, JsonObject
+from kardinal.objects import CONFIG_MAP, JsonObject, ResourceType
 from kardinal.runtime import Manager, Source
 from kardinal.runtime.logging import configure
 from kardinal_controller.expressions import ExpressionCompiler
@@ -27,6 +27,7 @@ class _AllGraphs:
 
     resource = None
     kinds = (CONFIG_MAP,)
+    makes: Collection[ResourceType] = ()
     records_specs = False
 
     def __init__(self, client: Client) -> None:

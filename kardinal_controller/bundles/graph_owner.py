@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from kardinal.kube import Client, NotFound
-from kardinal.objects import JsonObject, Key, ResourceType, controller_of, key_of
+from kardinal.objects import GRAPH, JsonObject, Key, ResourceType, controller_of, key_of
 from kardinal.objects.conditions import find_condition
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.promotion.translation.authored import is_offered
@@ -29,6 +29,7 @@ class GraphsOfBundles:
 
     resource: ResourceType = BUNDLE
     kinds: Collection[ResourceType] = (BUNDLE, PROMOTION_STEP, POLICY_GATE)
+    makes: Collection[ResourceType] = ()
     records_specs = True
 
     def __init__(self, caches: Caches, client: Client) -> None:
@@ -63,6 +64,7 @@ class GraphsWithoutController:
 
     resource: ResourceType | None = None
     kinds: Collection[ResourceType] = ()
+    makes: Collection[ResourceType] = (GRAPH,)
     records_specs = False
 
     def __init__(self, caches: Caches) -> None:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from kardinal.clock import Clock
 from kardinal.graph.walk_types import Unobserved
 from kardinal.kube import Client
-from kardinal.objects import JsonObject, ResourceType
+from kardinal.objects import SERVICE_ACCOUNT, JsonObject, ResourceType
 from kardinal.runtime.scrapes import ACCESS_REVIEW
 from kardinal_controller.recent_answers import RecentAnswers
 
@@ -114,6 +114,10 @@ class AccountRights:
         }
         ask = partial(self._ask, _SELF_ACCESS_REVIEW, {"resourceAttributes": attributes})
         return await self._answers.get((account, None), ask, max_age=ANSWER_SECONDS)
+
+    async def may_act_as(self, account: Account, other: Account) -> bool:
+        """Return whether an account may impersonate another one."""
+        return await self.allows(account, _Right("impersonate", SERVICE_ACCOUNT, other.namespace, other.name))
 
     async def may_watch(self, resource: ResourceType) -> bool:
         """Return whether the controller may list and watch the objects of a kind in all namespaces."""

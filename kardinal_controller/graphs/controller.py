@@ -19,6 +19,7 @@ from kardinal_controller.graphs.interests import Interests
 from kardinal_controller.graphs.kinds import GraphKinds
 from kardinal_controller.graphs.metrics import GraphMetrics
 from kardinal_controller.graphs.ownership import GraphOwner, GraphOwners
+from kardinal_controller.graphs.persons import GraphsOfGraphs
 from kardinal_controller.graphs.reconciler import GraphReconciler
 
 __all__ = ["graph_controller"]
@@ -40,15 +41,16 @@ def graph_controller(
 
     `reserved`: the API groups of whose kinds a Graph makes only those of its owner; defaults to none.
     """
-    registered = GraphOwners(owners)
     graphs = manager.informer(GRAPH)
+    rights = AccountRights(client, clock=clock)
+    nested = [GraphsOfGraphs(graphs, rights)] if any(GRAPH in owner.makes for owner in owners) else []
+    registered = GraphOwners([*nested, *owners])
     revisions = manager.informer(GRAPH_REVISION)
-    objects = {resource: manager.informer(resource) for resource in registered.kinds}
+    objects = {resource: manager.informer(resource) for resource in registered.read}
     revisions.index(OWNER_INDEX, owner_uids)
     memory = KeyMemory(graphs)
     interests = Interests(memory)
     metrics = GraphMetrics(manager.metrics, memory)
-    rights = AccountRights(client, clock=clock)
     kinds = GraphKinds(
         objects,
         client=client,

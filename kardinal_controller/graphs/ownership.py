@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from kardinal.kube import Client
-from kardinal.objects import JsonObject, ResourceType, controller_of
+from kardinal.objects import GRAPH, JsonObject, ResourceType, controller_of
 from kardinal.runtime import Source
 
 __all__ = ["ADMITTED", "UNDECIDED", "Admission", "GraphOwner", "GraphOwners"]
@@ -24,11 +24,12 @@ class Admission:
     """The answer about one Graph.
 
     `undecided`: the question is asked again when one of the `changes` of its owner happens. `message`: for `refused`,
-    the reason and the remedy for the author of the Graph.
+    the reason and the remedy for the author of the Graph. `asked_again`: no event tells when the answer changes.
     """
 
     state: Literal["admitted", "undecided", "refused"]
     message: str = ""
+    asked_again: bool = False
 
 
 ADMITTED = Admission("admitted")
@@ -46,6 +47,11 @@ class GraphOwner(Protocol):
     @property
     def kinds(self) -> Collection[ResourceType]:
         """Return the kinds that the nodes of such a Graph may have."""
+        ...
+
+    @property
+    def makes(self) -> Collection[ResourceType]:
+        """Return the reserved kinds that templates of such a Graph may have besides, written as its account."""
         ...
 
     @property
@@ -77,6 +83,12 @@ class GraphOwners:
         """Return every kind that a node of a Graph may have, each once."""
         return list(dict.fromkeys(kind for owner in self._owners.values() for kind in owner.kinds))
 
+    @property
+    def read(self) -> list[ResourceType]:
+        """Return every kind whose objects are read from the start, each once."""
+        makes = (kind for owner in self._owners.values() for kind in owner.makes)
+        return list(dict.fromkeys((*self.kinds, *makes)))
+
     def changes(self) -> list[Source]:
         """Return the sources of changes that may change an admission, of all owners."""
         return [source for owner in self._owners.values() for source in owner.changes()]
@@ -88,7 +100,7 @@ class GraphOwners:
 
     def refusal(self) -> Admission:
         """Return the refusal of a Graph that has no registered owner."""
-        names = [resource.kind for resource in self._owners if resource is not None]
+        names = [resource.kind for resource in self._owners if resource not in (None, GRAPH)]
         walked = " and ".join(f"{name}s" for name in names)
         remedy = f"create a {' or a '.join(names)}, which gets one"
         return Admission("refused", f"only the Graphs of {walked} are walked in this version: {remedy}")

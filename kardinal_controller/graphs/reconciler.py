@@ -47,12 +47,11 @@ log = structlog.get_logger(__name__)
 RESYNC = timedelta(minutes=30)
 """The interval at which each Graph is walked again, so that its objects are compared with what its nodes want."""
 ASK_AGAIN = timedelta(seconds=ANSWER_SECONDS)
-"""The interval at which to ask again for what no event tells of: rights, Secrets, and kinds that are not installed."""
+"""The interval at which to ask again for what no event tells of: rights, Secrets, kinds that are not installed, and
+room for the expressions of a Graph."""
 PASSES = 6
 """The most passes for each node: to learn its kind, whether its account is lent, what that may do with all objects and
 with this one, to read the kind, and to apply its object."""
-ROOM_INTERVAL = timedelta(minutes=1)
-"""The interval at which to check again whether a namespace has room for the expressions of a Graph."""
 
 
 @dataclass(slots=True)
@@ -157,8 +156,8 @@ class GraphReconciler:
         status = graph_status(run.obj, outcomes, error=program.error, revision=program.revision, now=run.now)
         await self._status.write(GRAPH, obj, status)
         if result is None:
-            waiting = isinstance(program.error, TooManyExpressions)
-            return Result(requeue_after=ROOM_INTERVAL if waiting else None)
+            waiting = isinstance(program.error, TooManyExpressions) or admission.asked_again
+            return Result(requeue_after=ASK_AGAIN if waiting else None)
         await run.applier.prune(result.prunes)
         if any(prune.release and not prune.held for prune in result.prunes):
             # No event tells of it: the object is none that the Graph owns or reads. What was behind it may go now.
@@ -214,7 +213,10 @@ class GraphReconciler:
         run.kinds.update(await self._kinds.served(run.key, named_kinds(specs) - run.kinds.keys()))
         written = named_kinds(specs, keyword="template") | named_kinds(specs, keyword="patch")
         made = [run.kinds[kind] for kind in written & run.kinds.keys()]
-        await run.view.open_owned(resource for resource in made if resource.group not in self._reserved)
+        free = run.owner.makes if run.owner is not None else ()
+        await run.view.open_owned(
+            resource for resource in made if resource.group not in self._reserved or resource in free
+        )
 
     async def _converge(self, run: _Run, program: CompiledGraph, *, deleting: bool = False) -> Walk:
         """Walk and apply until a pass wants nothing applied; every pass completes at least one node."""
@@ -234,7 +236,7 @@ class GraphReconciler:
             not_ready_since=_not_ready_since(run.obj),
             overruns=run.known.overruns,
             reserved=self._reserved,
-            free=frozenset(run.owner.kinds) if run.owner is not None else frozenset(),
+            free=frozenset((*run.owner.kinds, *run.owner.makes)) if run.owner is not None else frozenset(),
             remembered={} if deleting else run.known.remembered,
             deleting=deleting,
         )

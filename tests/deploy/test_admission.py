@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal.graph.identity import APPLY_ORDER
+from kardinal.graph.identity import APPLY_ORDER, GRAPH_LABEL
 from kardinal.kube import PatchType
 from kardinal.objects import GRAPH, NAMESPACE, ResourceType
 from kardinal.promotion.api import names
@@ -159,6 +159,18 @@ async def test_argo_cd_replaces_a_gate(argo_cd: Person) -> None:
         await argo_cd.create(POLICY_GATE, template),
     ]
     assert [answer.status for answer in answers] == [201, 200, 201], answers
+
+
+async def test_graph_of_a_person_makes_graphs_with_its_marks(installed: Installation) -> None:
+    [outer] = await installed.world.apply(graph("outer"))
+    inner = graph("inner", owned_by(outer))
+    inner["metadata"]["labels"] = {GRAPH_LABEL: "0123456789ab"}
+    created = await installed.tenant.create(GRAPH, inner)
+    changed = await installed.tenant.patch(GRAPH, "inner", {"metadata": {"annotations": {APPLY_ORDER: "1"}}})
+    by_hand = graph("by-hand-too")
+    by_hand["metadata"]["labels"] = {GRAPH_LABEL: "0123456789ab"}
+    refused = await installed.tenant.create(GRAPH, by_hand)
+    assert [answer.status for answer in (created, changed, refused)] == [201, 200, 403]
 
 
 async def test_an_administrator_of_the_cluster_may_do_everything(installed: Installation) -> None:

@@ -28,6 +28,7 @@ KINDS = (BUNDLE, CONFIG_MAP, GRAPH, POLICY_GATE, PROMOTION_STEP)
 class TrustedGraphs:
     """Has every Graph walked that objects of a kind control, or with None that no object controls."""
 
+    makes: Collection[ResourceType] = ()
     records_specs = False
 
     def __init__(
