@@ -277,3 +277,9 @@ def test_the_expressions_of_a_pipeline_are_bounded_together_before_they_are_read
     ]
     (problem,) = refused(way=pipeline(*environments))
     assert (problem.field, problem.reason) == ("spec.environments", "TooManyExpressions")
+
+
+def test_the_conditions_of_environments_are_bounded_together_before_they_are_read() -> None:
+    environments = [environment(f"e{index}", when=f"({'x' * 500}{index}") for index in range(10)]
+    (problem,) = refused(way=pipeline(*environments))
+    assert (problem.field, problem.reason) == ("spec.environments", "TooManyExpressions")

@@ -10,7 +10,7 @@ import pytest
 from kardinal.objects import GRAPH, JsonObject
 from kardinal.promotion.api import Bundle, Pipeline
 from kardinal.promotion.kinds import BUNDLE, PIPELINE
-from kardinal.promotion.translation.conditional import when_fault
+from kardinal.promotion.translation.conditional import left_out, when_fault
 from kardinal.promotion.translation.errors import InvalidSpec
 from kardinal.promotion.translation.route import find_route
 from kardinal.promotion.translation.topology import read_topology
@@ -47,6 +47,20 @@ def test_condition_without_an_answer_leaves_nothing_out() -> None:
     with pytest.raises(InvalidSpec, match=r"bundle\.labels\.tier is not set") as caught:
         route('bundle.labels.tier == "gold"')
     assert [problem.reason for problem in caught.value.problems] == ["WhenUndecided"]
+
+
+def test_conditions_that_are_too_long_together_are_not_read() -> None:
+    some: list[str | JsonObject] = [
+        environment(f"e{index}", when=f"bundle.name == '{'x' * 450}{index}'") for index in range(10)
+    ]
+    bundle_of_today = Bundle.model_validate(bundle("app-1"))
+
+    def names(environments: list[str | JsonObject]) -> set[str]:
+        found = Pipeline.model_validate(pipeline(REPOSITORY, environments=environments))
+        return set(left_out(found.spec.environments, bundle_of_today)[0])
+
+    assert names(some[:2]) == {"e0", "e1"}
+    assert names(some) == set()
 
 
 def test_target_that_is_left_out_is_a_mistake() -> None:

@@ -43,9 +43,9 @@ def control_problems(steps: Sequence[StepSpec], declarations: Sequence[StepDecla
             yield SequenceProblem(index, f"steps[{index}].{field}", message)
 
 
-def expression_characters(steps: Iterable[StepSpec]) -> int:
-    """Return the number of characters of all different expressions in `steps`."""
-    found: set[str] = set()
+def expression_characters(steps: Iterable[StepSpec], conditions: Iterable[str] = ()) -> int:
+    """Return the number of characters of all different expressions in `steps`, and in `conditions` of environments."""
+    found = set(conditions)
     for step in steps:
         found |= {step.if_} if step.if_ else set()
         try:

@@ -16,6 +16,7 @@ from kardinal.promotion.api.pipeline import Environment
 from kardinal.promotion.policy.attributes import unserved
 from kardinal.promotion.policy.context import GateContext
 from kardinal.promotion.policy.evaluate import evaluate
+from kardinal.promotion.steps.expressions import EXPRESSIONS_LIMIT
 from kardinal.promotion.translation.errors import Problem
 
 __all__ = ["left_out", "when_fault"]
@@ -42,9 +43,15 @@ def when_fault(expression: str) -> str | None:
 
 
 def left_out(environments: Iterable[Environment], bundle: Bundle) -> tuple[dict[str, str], list[Problem]]:
-    """Return the environments whose condition is false, with the values it has read, and the problems of others."""
+    """Return the environments whose condition is false, with the values it has read, and the problems of others.
+
+    Conditions of more than `EXPRESSIONS_LIMIT` characters together are not read: their Pipeline is refused for it.
+    """
     found: dict[str, str] = {}
-    problems = []
+    problems: list[Problem] = []
+    environments = list(environments)
+    if sum(len(environment.when or "") for environment in environments) > EXPRESSIONS_LIMIT:
+        return found, problems
     for index, environment in enumerate(environments):
         # One with a fault is a problem of the Pipeline, which keeps its Bundles back.
         if environment.when is None or when_fault(environment.when):

@@ -50,8 +50,9 @@ def pipeline_problems(pipeline: Pipeline, features: Features) -> tuple[Problem, 
     if pipeline.spec.git.layout == "directory":
         problems += _shared_directories(pipeline.spec.environments, subject=subject)
     steps = [step for environment in pipeline.spec.environments for step in environment.steps or ()]
-    if expression_characters(steps) > EXPRESSIONS_LIMIT:
-        message = f"the expressions in steps have more than {EXPRESSIONS_LIMIT:,} characters together"
+    conditions = [environment.when for environment in pipeline.spec.environments if environment.when]
+    if expression_characters(steps, conditions) > EXPRESSIONS_LIMIT:
+        message = f"the expressions in when and steps have more than {EXPRESSIONS_LIMIT:,} characters together"
         problems.append(
             Problem(subject, "spec.environments", "TooManyExpressions", message, "use fewer or shorter ones")
         )
