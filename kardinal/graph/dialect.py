@@ -37,7 +37,16 @@ from kardinal.objects import JsonObject, NodeKind
 from kardinal.objects.duration import DurationError, format_duration, parse_duration
 from kardinal.objects.suggestions import nearest
 
-__all__ = ["DIALECT_VERSION", "NODE_LIMIT", "Declaration", "ForEach", "body_problems", "has_hooks", "parse_nodes"]
+__all__ = [
+    "DIALECT_VERSION",
+    "NODE_LIMIT",
+    "WORDS",
+    "Declaration",
+    "ForEach",
+    "body_problems",
+    "has_hooks",
+    "parse_nodes",
+]
 
 DIALECT_VERSION = "v1alpha1"
 
@@ -56,7 +65,9 @@ _BODIES: dict[str, NodeKind] = {
 _ONE_OF = "template, patch, ref, watch and def"
 _CONDITIONS = ("readyWhen", "propagateWhen", "includeWhen")
 _MODIFIERS = ("dependsOn", "finalizes", "forEach", "lifecycle", "recheckAfter", "timeout")
-_KNOWN = frozenset(["id", *_BODIES, *_CONDITIONS, *_MODIFIERS])
+WORDS = frozenset(["id", *_BODIES, *_CONDITIONS, *_MODIFIERS]) - {"reference"}
+"""The words of a node, without a second name for one."""
+_KNOWN = WORDS | {"reference"}
 _UNAVAILABLE = frozenset(["onTimeout", "metric"])
 """Keywords of the Graph dialect that this version does not implement. They are refused by name."""
 

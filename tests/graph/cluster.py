@@ -18,7 +18,7 @@ from kardinal.graph.prune import teardown_wave
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk import walk
 from kardinal.graph.walk_types import Apply, NodeResult, RefusedApply, Remembered, Walk, WalkInput
-from kardinal.objects import CONFIG_MAP, SECRET, JsonObject, ResourceType
+from kardinal.objects import CONFIG_MAP, DEPLOYMENT, GRAPH, SECRET, JsonObject, ResourceType
 from kardinal.objects.applied import applied_part, content_hash, covers
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.support.names import TEAM
@@ -27,7 +27,7 @@ NAMESPACE = TEAM
 START = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
 KINDS = {
     (resource.api_version, resource.kind): resource
-    for resource in (BUNDLE, CONFIG_MAP, POLICY_GATE, PROMOTION_STEP, SECRET)
+    for resource in (BUNDLE, CONFIG_MAP, DEPLOYMENT, GRAPH, POLICY_GATE, PROMOTION_STEP, SECRET)
 }
 
 
