@@ -136,6 +136,7 @@ docs: $(INSTALLED) ## regenerate the types of the page, and what docs/ shows of 
 	$(BIN)/python -m hack.docs.contract docs/contract.md
 	$(BIN)/python -m hack.docs.limits docs/local-plane-limits.md
 	$(BIN)/python -m hack.docs.foreign_bytes docs/security.md
+	$(BIN)/python -m hack.docs.supply_chains docs/supply-chains-reference.md
 	$(BIN)/python -m hack.docs.page_types kardinal_controller/ui/page/src/api/types.ts
 
 bench: $(INSTALLED) ## measure promotions on this machine, some minutes; ARGS="--api real": on a real API server

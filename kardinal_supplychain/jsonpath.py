@@ -26,7 +26,7 @@ from typing import Any, Literal, NoReturn
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.text import cut, escaped
 
-__all__ = ["PATH_LIMIT", "STEPS", "NoResult", "Path", "PathError", "parse_path"]
+__all__ = ["PATH_LIMIT", "STEPS", "NoResult", "Path", "PathError", "Steps", "parse_path"]
 
 PATH_LIMIT = 1024
 """The most characters of a path."""
@@ -50,6 +50,20 @@ class PathError(KardinalError):
 
 class NoResult(PathError):
     """A path that leads nowhere in an object."""
+
+
+class Steps:
+    """A number of steps that evaluations may take."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._left = limit
+
+    def spend(self, steps: int) -> None:
+        """Take so many steps. Raises `PathError` if there are not as many left."""
+        self._left -= steps
+        if self._left < 0:
+            raise PathError(f"jsonpath: more than {self._limit:,} steps were needed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +127,13 @@ class Path:
             if isinstance(node, _Field)
         )
 
-    def find(self, value: object) -> list[Any]:
-        """Return all results; raises `NoResult` if there is none, and `PathError`."""
+    def find(self, value: object, steps: Steps | None = None) -> list[Any]:
+        """Return all results; raises `NoResult` if there is none, and `PathError`.
+
+        `steps` is the budget of several evaluations together. Defaults to none beside `STEPS`.
+        """
         try:
-            results = _Evaluation().walk(self._nodes, [value])
+            results = _Evaluation(steps).walk(self._nodes, [value])
         except _Failure as failure:
             if not failure.missing:
                 raise PathError(f"evaluate: {failure} (in {_shown(self.text)})") from None
@@ -125,9 +142,9 @@ class Path:
             raise NoResult(f"jsonpath returned empty list: {_shown(self.text)}")
         return results
 
-    def one(self, value: object) -> Any:
+    def one(self, value: object, steps: Steps | None = None) -> Any:
         """Return the only result; raises `NoResult`, and `PathError` also if there are several."""
-        results = self.find(value)
+        results = self.find(value, steps)
         if len(results) > 1:
             raise PathError(f"too many results for the query: {_shown(self.text)}")
         return results[0]
@@ -354,8 +371,8 @@ class _Failure(Exception):
 
 
 class _Evaluation:
-    def __init__(self) -> None:
-        self._steps = 0
+    def __init__(self, shared: Steps | None) -> None:
+        self._budgets = [Steps(STEPS), *([shared] if shared else [])]
 
     def walk(self, nodes: tuple[_Node, ...], values: list[Any]) -> list[Any]:
         for node in nodes:
@@ -363,9 +380,8 @@ class _Evaluation:
         return values
 
     def _spend(self, steps: int) -> None:
-        self._steps += steps
-        if self._steps > STEPS:
-            raise PathError(f"a jsonpath takes at most {STEPS:,} steps, and more were needed")
+        for budget in self._budgets:
+            budget.spend(steps)
 
     def _results(self, node: _Node, values: list[Any]) -> list[Any]:
         self._spend(len(values) + 1)

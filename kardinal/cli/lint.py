@@ -14,13 +14,15 @@ from kardinal.cli.crd_rules import broken_rules
 from kardinal.cli.errors import CommandError
 from kardinal.cli.files import files_below, read_file, read_input
 from kardinal.cli.gate_warnings import warnings_of
+from kardinal.cli.kinds import LintedKind, added_kinds
 from kardinal.cli.manifests import Manifest, ManifestError, read_manifests
 from kardinal.cli.output import say
 from kardinal.extensions import ExtensionError, load_extensions
 from kardinal.graph import GraphError, compile_graph
 from kardinal.models.base import Resource
 from kardinal.models.unknown_fields import unknown_fields
-from kardinal.objects import GRAPH
+from kardinal.objects import GRAPH, JsonObject
+from kardinal.objects.suggestions import nearest
 from kardinal.objects.text import escaped
 from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
 from kardinal.promotion.api.approval import Approval
@@ -58,11 +60,15 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A manifest with its resource, which is None if it does not match the model."""
+    """A manifest with its resource, which is None if it does not match the model.
+
+    `added` is the kind if another package has declared it.
+    """
 
     manifest: Manifest
     place: str
     resource: Resource | None
+    added: LintedKind | None
 
 
 @click.command()
@@ -91,10 +97,14 @@ def lint(paths: tuple[Path, ...]) -> None:
     for place, text in _texts(paths):
         try:
             for manifest in read_manifests(text):
-                if manifest.kind in _CHECKS:
-                    found, resource = _check(manifest, place, features)
-                    checked.append(_Checked(manifest, place, resource))
+                added = added_kinds(manifest.kind[0].partition("/")[0])
+                check = _check_of(manifest.kind, added)
+                if check is not None:
+                    found, resource = _check(manifest, place, check, features)
+                    checked.append(_Checked(manifest, place, resource, added.get(manifest.kind)))
                     findings += [*found, *_named_before(manifest, place, named)]
+                elif added:
+                    findings.append(_unknown_kind(manifest, place, added))
         except ManifestError as error:
             findings.append(LintFinding(f"{place}:{error.line}", "not YAML", "", str(error)))
     warnings = list(_warnings(checked))
@@ -122,13 +132,34 @@ def _texts(paths: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
                 yield str(file), read_file(file)
 
 
-def _check(manifest: Manifest, place: str, features: Features) -> tuple[list[LintFinding], Resource | None]:
+def _check_of(kind: tuple[str, str], added: Mapping[tuple[str, str], LintedKind]) -> _Check | None:
+    """Return the checks of a kind, of this package or `added` by another; None if it is not checked."""
+    other = added.get(kind)
+    if other is None:
+        return _CHECKS.get(kind)
+    return _Check(other.model, lambda resource, _: other.problems(resource), other.misplaced)
+
+
+def _unknown_kind(manifest: Manifest, place: str, added: Mapping[tuple[str, str], LintedKind]) -> LintFinding:
+    """Return the error of a kind that a package's group does not have, such as a kind with a typing mistake."""
+    version, kind = manifest.kind
+    kinds = [known for _, known in added]
+    near = kind if kind in kinds else nearest(kind, kinds)
+    known = next((known for known in added if known[1] == near), None)
+    remedy = f"did you mean {known[0]} {known[1]}?" if known else f"known are {', '.join(kinds)}"
+    return _finding(manifest, place, "kind", f"there is no kind {kind or 'without a name'} in {version}; {remedy}")
+
+
+def _check(
+    manifest: Manifest, place: str, check: _Check, features: Features
+) -> tuple[list[LintFinding], Resource | None]:
     """Return the errors of one manifest, and its resource, which is None if it does not match the model.
 
     The meaning, such as the order of environments, is checked only if the manifest matches the model.
     """
-    check = _CHECKS[manifest.kind]
-    found = [
+    found = list(check.misplaced(manifest.body))
+    misplaced = [field for field, _ in found]
+    found += [
         (unknown.field, f"unknown field; {unknown.remedy}")
         for unknown in unknown_fields(check.model, {"spec": manifest.body.get("spec")})
     ]
@@ -137,7 +168,8 @@ def _check(manifest: Manifest, place: str, features: Features) -> tuple[list[Lin
     try:
         resource = check.model.model_validate(manifest.body)
     except ValidationError as error:
-        found += [(_path(detail["loc"]), str(detail["msg"])) for detail in error.errors(include_url=False)]
+        details = [(_path(detail["loc"]), str(detail["msg"])) for detail in error.errors(include_url=False)]
+        found += [detail for detail in details if detail[0] not in misplaced]
     else:
         found += check.problems(resource, features)
     return [_finding(manifest, place, field, message) for field, message in found], resource
@@ -153,6 +185,9 @@ def _warnings(checked: Iterable[_Checked]) -> Iterator[LintFinding]:
                 yield _finding(each.manifest, each.place, field, message, is_warning=True)
         elif isinstance(each.resource, PolicyGate):
             for field, message in warnings_of(each.resource, pipelines):
+                yield _finding(each.manifest, each.place, field, message, is_warning=True)
+        elif each.resource is not None and each.added is not None:
+            for field, message in each.added.warnings(each.resource):
                 yield _finding(each.manifest, each.place, field, message, is_warning=True)
         elif each.manifest.kind in _STORED_ONLY:
             message = f"this version stores a {each.manifest.kind[1]} and does not act on it"
@@ -222,10 +257,14 @@ def _nothing(resource: Any, features: Features) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """The checks of one kind: its model, and a function that yields (field, message) of each further error."""
+    """The checks of one kind: its model, and functions that yield (field, message) of each further error.
+
+    `misplaced` looks at the document, for fields of which the model can say only that their type is wrong.
+    """
 
     model: type[Resource]
-    problems: Callable[[Any, Features], Iterator[tuple[str, str]]]
+    problems: Callable[[Any, Features], Iterable[tuple[str, str]]]
+    misplaced: Callable[[JsonObject], Iterable[tuple[str, str]]] = lambda document: ()
 
 
 _CHECKS: Final[Mapping[tuple[str, str], _Check]] = {

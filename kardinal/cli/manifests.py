@@ -24,7 +24,7 @@ _VALUES_LIMIT = 500_000
 """The maximum number of values in a text, and in each document with its aliases expanded."""
 
 FOREIGN = ForeignBytes(
-    "files and directories that `kardinal lint`, `init` and `cel` are given",
+    "files and directories that `kardinal lint`, `render`, `init` and `cel` are given",
     of="contributor",
     size=f"{mebibytes(FILE_LIMIT)} a file; regular files, no links out of a directory",
     unpacked="not compressed",

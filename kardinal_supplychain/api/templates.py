@@ -32,6 +32,7 @@ __all__ = [
     "ClusterSourceTemplate",
     "ClusterTemplate",
     "ConditionMatch",
+    "ConfigTemplateSpec",
     "DeploymentTemplateSpec",
     "FieldMatch",
     "HealthMatches",

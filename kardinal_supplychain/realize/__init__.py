@@ -1,0 +1,11 @@
+"""From a template and its inputs to an object, and from a live object to outputs, health and conditions (pure).
+
+context       the values that the tags of a template read
+interpolate   `$(path)$` in the strings of a template
+stamp         the object of a resource, with its namespace, labels, owner reference and hashes
+outputs       the outputs of a stamped object, with preview and digest
+preview       a value as YAML, as the status shows it
+health        the health of a stamped object
+conditions    the conditions of resources and owners
+templates     problems of a template
+"""

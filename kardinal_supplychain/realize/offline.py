@@ -1,0 +1,192 @@
+"""Render all resources of an owner at once, with outputs that are given instead of read from a cluster.
+
+It goes the same way as a controller: the option, the parameters, the inputs, the template. A resource whose input is
+not given waits, and those that need it wait, too; a resource that fails leaves the others alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kardinal.objects import JsonObject
+from kardinal.objects.errors import KardinalError
+from kardinal_supplychain.api.blueprints import (
+    ClusterDelivery,
+    ClusterSupplyChain,
+    DeliveryResource,
+    SupplyChainResource,
+)
+from kardinal_supplychain.api.kinds import CLUSTER_DEPLOYMENT_TEMPLATE
+from kardinal_supplychain.api.owners import OwnerSpec
+from kardinal_supplychain.api.templates import TemplateSpec
+from kardinal_supplychain.blueprints.compile import InputEdge, inputs_of, stamping_order
+from kardinal_supplychain.blueprints.options import chosen_option
+from kardinal_supplychain.blueprints.params import ResolvedParam, resolve_params
+from kardinal_supplychain.realize.conditions import words_of
+from kardinal_supplychain.realize.context import InputValues, SourceValue, template_context
+from kardinal_supplychain.realize.outputs import Outputs
+from kardinal_supplychain.realize.stamp import ResourcePlace, render_template, stamp_object
+
+__all__ = ["OUTPUTS_OF", "RenderedResource", "TemplateFinder", "render_owner"]
+
+TemplateFinder = Callable[[str, str], TemplateSpec | None]
+"""Return the template of a kind and a name; None if there is none."""
+
+OUTPUTS_OF: Mapping[str, tuple[str, ...]] = {
+    "ClusterSourceTemplate": ("url", "revision"),
+    "ClusterDeploymentTemplate": ("url", "revision"),
+    "ClusterImageTemplate": ("image",),
+    "ClusterConfigTemplate": ("config",),
+    "ClusterTemplate": (),
+}
+"""The names of the outputs of each kind of template."""
+
+AnyResource = SupplyChainResource | DeliveryResource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedResource:
+    """One resource: its object, or the outputs that it waits for (`source.url`), or why it cannot be made.
+
+    `template` is empty, and there is no object, if an option passes an input through.
+    """
+
+    name: str
+    template_kind: str
+    template: str = ""
+    passes: str = ""
+    params: Mapping[str, ResolvedParam] = field(default_factory=dict)
+    object: JsonObject | None = None
+    waits_for: tuple[str, ...] = ()
+    error: str = ""
+
+
+def render_owner(
+    owner: JsonObject,
+    spec: OwnerSpec,
+    blueprint: ClusterSupplyChain | ClusterDelivery,
+    *,
+    find: TemplateFinder,
+    outputs: Mapping[str, Outputs],
+) -> tuple[RenderedResource, ...]:
+    """Return the resources of an owner in the order in which they are stamped.
+
+    `outputs` are given by resource and name. Raises `BlueprintCycle`.
+    """
+    resources: Sequence[AnyResource] = blueprint.spec.resources
+    by_name = {resource.name: resource for resource in resources}
+    renderer = _Renderer(owner, spec, blueprint, find, dict(outputs))
+    return tuple(renderer.rendered(by_name[name]) for name in stamping_order(resources))
+
+
+class _Renderer:
+    def __init__(
+        self,
+        owner: JsonObject,
+        spec: OwnerSpec,
+        blueprint: ClusterSupplyChain | ClusterDelivery,
+        find: TemplateFinder,
+        outputs: dict[str, Outputs],
+    ) -> None:
+        self._owner = owner
+        self._spec = spec
+        self._blueprint = blueprint
+        self._find = find
+        self._outputs = outputs
+        self._words = words_of(owner["kind"])
+
+    def rendered(self, resource: AnyResource) -> RenderedResource:
+        kind = resource.template_ref.kind
+        try:
+            option = chosen_option(resource.template_ref, self._owner, place=self._place(resource.name))
+        except KardinalError as error:
+            return RenderedResource(name=resource.name, template_kind=kind, error=str(error))
+        if option is not None and option.pass_through is not None:
+            return self._passed(resource, option.pass_through)
+        name = (option.name if option is not None else resource.template_ref.name) or ""
+        template = self._find(kind, name)
+        if template is None:
+            missing = f"there is no {kind} {name}"
+            return RenderedResource(name=resource.name, template_kind=kind, template=name, error=missing)
+        return self._stamped(resource, name, template)
+
+    def _place(self, resource: str) -> str:
+        return f"resource [{resource}] in {self._words.blueprint} [{self._blueprint.metadata.name}]"
+
+    def _passed(self, resource: AnyResource, name: str) -> RenderedResource:
+        """Make the outputs of an input those of the resource."""
+        kind = resource.template_ref.kind
+        edges = [edge for edge in inputs_of(resource) if edge.name == name and _taken(edge) == OUTPUTS_OF[kind]]
+        known = {key: value for edge in edges for key, value in self._outputs.get(edge.producer, {}).items()}
+        self._outputs[resource.name] = {**known, **self._outputs.get(resource.name, {})}
+        waits_for = tuple(
+            f"{edge.producer}.{key}"
+            for edge in edges
+            for key in _taken(edge)
+            if key not in self._outputs[resource.name]
+        )
+        return RenderedResource(name=resource.name, template_kind=kind, passes=name, waits_for=waits_for)
+
+    def _stamped(self, resource: AnyResource, name: str, template: TemplateSpec) -> RenderedResource:
+        kind = resource.template_ref.kind
+        params = resolve_params(
+            template=template.params,
+            blueprint=self._blueprint.spec.params,
+            resource=resource.params,
+            owner=self._spec.params,
+        )
+        waits_for = tuple(self._missing(resource))
+        if waits_for:
+            return RenderedResource(
+                name=resource.name, template_kind=kind, template=name, params=params, waits_for=waits_for
+            )
+        inputs = self._inputs(resource)
+        place = ResourcePlace(
+            blueprint=self._blueprint.metadata.name,
+            resource=resource.name,
+            template_kind=kind,
+            template=name,
+            lifecycle=template.lifecycle,
+        )
+        context = template_context(
+            self._owner,
+            params={key: param.value for key, param in params.items()},
+            inputs=inputs,
+            labels=place.labels(self._owner),
+        )
+        try:
+            rendered = render_template(template, context)
+            stamped = stamp_object(rendered, owner=self._owner, place=place, inputs=inputs.to_json())
+        except KardinalError as error:
+            return RenderedResource(
+                name=resource.name, template_kind=kind, template=name, params=params, error=str(error)
+            )
+        if kind == CLUSTER_DEPLOYMENT_TEMPLATE.kind and inputs.deployment is not None:
+            passed = {"url": inputs.deployment.url, "revision": inputs.deployment.revision}
+            self._outputs[resource.name] = {**passed, **self._outputs.get(resource.name, {})}
+        return RenderedResource(name=resource.name, template_kind=kind, template=name, params=params, object=stamped)
+
+    def _missing(self, resource: AnyResource) -> list[str]:
+        missing = []
+        for edge in inputs_of(resource):
+            known = self._outputs.get(edge.producer, {})
+            missing += [f"{edge.producer}.{name}" for name in _taken(edge) if name not in known]
+        return missing
+
+    def _inputs(self, resource: AnyResource) -> InputValues:
+        values: dict[str, dict[str, Any]] = {"sources": {}, "images": {}, "configs": {}, "deployment": {}}
+        for edge in inputs_of(resource):
+            known = self._outputs[edge.producer]
+            taken = [known[name] for name in _taken(edge)]
+            values[edge.type][edge.name] = SourceValue(*taken) if len(taken) == 2 else taken[0]
+        deployment: SourceValue | None = values["deployment"].get("deployment")
+        return InputValues(
+            sources=values["sources"], images=values["images"], configs=values["configs"], deployment=deployment
+        )
+
+
+def _taken(edge: InputEdge) -> tuple[str, ...]:
+    """Return the names of the outputs that an input takes."""
+    return {"images": ("image",), "configs": ("config",)}.get(edge.type, ("url", "revision"))
