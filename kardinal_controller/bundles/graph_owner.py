@@ -93,8 +93,8 @@ class GraphsWithoutController:
         ready = find_condition(status, "Ready") or {}
         if "graphRef" in status and status.get("graph", {}).get("uid") != metadata["uid"]:
             return Admission("refused", f"Bundle {name} has started with another Graph: create another Bundle")
-        if ready.get("reason") == "WaitingForGraph" or "reason" not in ready:
-            # Its reconciler is about to look at the Graph.
+        if ready.get("reason") in (None, "WaitingForGraph", "Promoting"):
+            # Its reconciler is about to look at the Graph, or to take it back.
             return UNDECIDED
         return Admission("refused", f"Bundle {name} does not go by it: {ready['reason']}: {ready.get('message', '')}")
 

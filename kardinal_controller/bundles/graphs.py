@@ -21,6 +21,7 @@ from kardinal.clock import Clock
 from kardinal.kube import AlreadyExists, Client, Conflict, NotFound
 from kardinal.objects import GRAPH, JsonObject, controller_of
 from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
+from kardinal.promotion.api.bundle import GraphRecord
 from kardinal.promotion.api.names import FIELD_MANAGER_CONTROLLER, LABEL_BUNDLE
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE
 from kardinal.promotion.policy.matching import GateTemplate, collect
@@ -87,18 +88,18 @@ class GraphKeeper:
         found = self._caches.graphs.get(metadata.namespace, metadata.name)
         return found if found is not None and is_offered(found) else None
 
-    async def admitted(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
-        """Return the Graph that a person has written for a Bundle, as it is now.
+    async def admitted(self, pipeline: Pipeline, bundle: Bundle) -> tuple[JsonObject, GraphRecord]:
+        """Return the Graph that a person has written for a Bundle, as it is now, and the record of it.
 
         Raises `GraphRefused`. For a Bundle that has started with a Graph, raises `GraphChanged` unless this is the
         Graph: it has only lost its owner reference.
         """
         name = bundle.metadata.name
         graph = await self._client.get(GRAPH, name, bundle.metadata.namespace)
-        if bundle.status.graph_ref is not None:
+        if bundle.status.graph_ref is not None and (record := bundle.status.graph) is not None:
             if not has_recorded_spec(graph, bundle):
                 raise GraphChanged(name, authored=True)
-            return graph
+            return graph, record
         gates = await self._gates_now(pipeline)
         await self._prepare(gates)
         answer = admit(
@@ -113,7 +114,7 @@ class GraphKeeper:
         )
         if isinstance(answer, GraphRefusal):
             raise GraphRefused(name, answer.reasons, may_pass=answer.may_pass)
-        return graph
+        return graph, GraphRecord(uid=answer.uid, hash=answer.hash)
 
     async def claim(self, graph: JsonObject, bundle: Bundle) -> JsonObject:
         """Make a Bundle the controller of the Graph that was admitted for it; raises Conflict if that has changed."""

@@ -162,13 +162,13 @@ class BundleReconciler:
     async def _admit(self, current: JsonObject, facts: Facts, pipeline: Pipeline) -> tuple[JsonObject, RunEffects]:
         """Promote the Bundle by the Graph that a person has written. It is recorded first, as in `_create`."""
         try:
-            graph = await self._graphs.admitted(pipeline, facts.bundle)
+            graph, record = await self._graphs.admitted(pipeline, facts.bundle)
         except PromotionError as error:
             return current, replace(facts.done, refusal=error)
         if facts.bundle.status.graph_ref is None:
             # Not before: a Graph that is refused again and again must not hold other Bundles.
             self._observer.note_start(current)
-            current = await self._record(current, facts, recorded(graph))
+            current = await self._record(current, facts, record)
         return current, replace(facts.done, graph=await self._graphs.claim(graph, facts.bundle))
 
     async def _extend(

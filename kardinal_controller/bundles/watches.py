@@ -111,7 +111,10 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         Watch(caches.bundles, siblings, when=_rivalry & ~created),
         Watch(caches.bundles, contenders, when=_advance & ~created),
         Watch(caches.steps, lambda step: [bundle_key(step)], when=_step_progress),
-        Watch(caches.graphs, when=metadata_changed("generation", "deletionTimestamp") | changed(_conditions)),
+        Watch(
+            caches.graphs,
+            when=metadata_changed("generation", "deletionTimestamp", "ownerReferences") | changed(_conditions),
+        ),
         Watch(caches.pipelines, untranslated_of_pipeline, when=generation_changed),
         Watch(caches.pipelines, under_way_of_pipeline, when=generation_changed),
         Watch(caches.gates, untranslated, when=_concerns_templates & (generation_changed | labels_changed)),

@@ -156,7 +156,16 @@ async def test_spec_that_is_put_back_is_walked_again(world: World, held: JsonObj
     await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "Verified")
 
 
-async def test_graph_that_loses_its_owner_is_taken_back_and_only_as_it_was(world: World, held: JsonObject) -> None:
+@pytest.mark.usefixtures("held")
+async def test_graph_that_loses_its_owner_is_taken_back(world: World) -> None:
+    before = (await world.get(GRAPH, "app-1"))["metadata"]["ownerReferences"]
+    await world.client.patch(GRAPH, "app-1", TEAM, {"metadata": {"ownerReferences": None}}, kind=PatchType.MERGE)
+    await world.wait_for(GRAPH, "app-1", lambda obj: obj["metadata"].get("ownerReferences") == before)
+    await world.apply(gate("org", "true", namespace=POLICIES))
+    await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "Verified")
+
+
+async def test_graph_without_its_owner_is_taken_back_only_as_it_was(world: World, held: JsonObject) -> None:
     """Take the owner reference off, which the policies of deploy/admission allow, to change the spec afterwards."""
     body: JsonObject = {"metadata": {"ownerReferences": None}}
     await world.client.patch(GRAPH, "app-1", TEAM, body, kind=PatchType.MERGE)

@@ -83,7 +83,7 @@ async def test_graph_that_changes_after_it_was_admitted_is_not_claimed(world: Wo
     way, _ = await world.apply(pipeline("file:///repo", environments=[DEV]), manual_bundle())
     await world.apply(await authored_graph(world))
     what = Bundle.model_validate(await world.get(BUNDLE, "app-1"))
-    admitted = await keeper.admitted(Pipeline.model_validate(way), what)
+    admitted, _ = await keeper.admitted(Pipeline.model_validate(way), what)
     changed = await authored_graph(world)
     changed["spec"]["nodes"] = []
     await world.apply(changed)
@@ -100,7 +100,7 @@ async def test_graph_of_the_same_name_is_not_claimed_for_one_that_was_admitted(
     graph = await authored_graph(world)
     await world.apply(graph)
     what = Bundle.model_validate(await world.get(BUNDLE, "app-1"))
-    admitted = await keeper.admitted(Pipeline.model_validate(way), what)
+    admitted, _ = await keeper.admitted(Pipeline.model_validate(way), what)
     await world.delete(GRAPH, "app-1")
     await world.apply(graph)
     with pytest.raises(Conflict):
@@ -114,12 +114,12 @@ async def test_bundle_that_died_before_it_claimed_its_graph_claims_it(
     await make_promoter(world)
     way, _ = await world.apply(pipeline(repository, provider="git", environments=[DEV]), manual_bundle())
     await world.apply(await authored_graph(world))
-    admitted = await keeper.admitted(
-        Pipeline.model_validate(way), Bundle.model_validate(await world.get(BUNDLE, "app-1"))
-    )
+    what = Bundle.model_validate(await world.get(BUNDLE, "app-1"))
+    admitted, found = await keeper.admitted(Pipeline.model_validate(way), what)
     record = {"uid": admitted["metadata"]["uid"], "hash": spec_hash(admitted)}
+    assert found.to_json() == record
     await world.client.patch(BUNDLE, "app-1", TEAM, {"status": {"graph": record}}, subresource="status")
     await start_controller(world)
-    found = await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "Promoting")
-    assert found["status"]["graph"] == record
+    after = await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("phase") == "Promoting")
+    assert after["status"]["graph"] == record
     assert (await world.get(GRAPH, "app-1"))["metadata"]["uid"] == record["uid"]
