@@ -320,6 +320,15 @@ async def test_environment_with_an_org_gate_is_not_left_out_without_permission(
     assert list((await world.get(BUNDLE, "app-1"))["status"]["environments"]) == sorted([DEV, PROD])
 
 
+@pytest.mark.usefixtures("held")
+async def test_pipeline_that_changes_makes_no_bundle_by_hand_outdated(world: World, repository: GitRepository) -> None:
+    await world.apply(pipeline(repository, provider="git", environments=[DEV, STAGING, PROD]))
+    await world.settle()
+    found = await world.get(BUNDLE, "app-1")
+    assert found["status"]["phase"] == "Promoting"
+    assert condition(found, "Outdated") == {}
+
+
 async def test_deleted_bundle_takes_its_graph_along(world: World, held: JsonObject) -> None:
     await world.delete(BUNDLE, "app-1")
 

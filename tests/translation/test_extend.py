@@ -114,3 +114,14 @@ def test_a_pipeline_that_has_become_untranslatable_stops_only_what_is_missing() 
     assert extended(translated(), broken, bundle())
     with pytest.raises(InvalidSpec):
         extended(translated(what=bundle(intent={"target": "dev"})), broken, bundle())
+
+
+def test_graph_that_a_person_has_written_gets_numbers_of_attempts_and_no_environment() -> None:
+    graph = translated(what=bundle(intent={"target": "staging"}))
+    what = bundle(intent={"graph": "manual"})
+    assert extended(graph, pipeline(), what) == graph
+    again = {"dev": {"state": "Pending", "attempt": 2}}
+    tried = what.model_copy(update={"status": type(what.status).model_validate({"environments": again})})
+    after = extended(graph, pipeline(), tried)
+    assert identifiers(after) == identifiers(graph)
+    assert step(after, "dev")["spec"]["attempt"] == 2
