@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from kardinal import cel
-from kardinal.cel.syntax import DEPENDENCIES
+from kardinal.cel.syntax import DEPENDENCIES, LIFECYCLE
 from kardinal.objects.applied import content_hash
 
 __all__ = ["NODE_LIMITS", "PASS_STEPS", "Evaluator", "Overruns"]
@@ -93,7 +93,9 @@ class Evaluator:
         return program.next_flip(self.scope, now=self._now, budget=self._budget)
 
     def _version(self, program: cel.Program) -> tuple[object, ...]:
-        return tuple(_version(self.scope.get(root)) for root in program.roots)
+        versions = [_version(self.scope.get(root)) for root in program.roots]
+        facts = [self.scope.get(str(each)) for each in program.references if each.path and each.path[0] in LIFECYCLE]
+        return (*versions, *facts)
 
 
 def _version(data: Any) -> object:

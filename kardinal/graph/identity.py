@@ -24,6 +24,7 @@ from kardinal.objects import GRAPH, JsonObject, ResourceType
 
 __all__ = [
     "APPLY_ORDER",
+    "CONFIDENTIAL",
     "FINALIZER",
     "GRAPH_LABEL",
     "TEMPLATE_HASH",
@@ -47,6 +48,8 @@ FINALIZER = "experimental.kro.run/graph-controller"
 GRAPH_LABEL = "internal.kro.run/graph"
 TEMPLATE_HASH = "internal.kro.run/template-hash"
 APPLY_ORDER = "internal.kro.run/apply-order"
+CONFIDENTIAL = "internal.kro.run/confidential"
+"""The annotation of an object that is made of data of a Secret, so that its name is not told when it is deleted."""
 
 _PATCHED_BY = ".internal.kro.run/patch"
 

@@ -72,7 +72,7 @@ def terminating_status(
 
     `left` are the objects it still waits for, `results` those of its nodes, of which only hooks act.
     """
-    names = ", ".join(sorted(str(prune.key) for prune in left))
+    names = ", ".join(sorted({prune.told for prune in left}))
     before: JsonObject = graph.get("status") or {}
     blocked = _blocked(results)
     ready, reason, message = blocked or ("Unknown", "Terminating", f"waiting for {names} to be deleted")

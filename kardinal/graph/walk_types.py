@@ -11,7 +11,7 @@ from kardinal.graph.compile import CompiledNode
 from kardinal.graph.conditions import Unmet
 from kardinal.graph.desired import Desired
 from kardinal.graph.evaluator import Overruns
-from kardinal.graph.identity import GraphIdentity, Kinds, ObjectKey
+from kardinal.graph.identity import CONFIDENTIAL, GraphIdentity, Kinds, ObjectKey
 from kardinal.graph.selection import Selection
 from kardinal.objects import JsonObject, NodeKind, NodeState, ResourceType
 
@@ -167,7 +167,10 @@ class Apply:
 
     @property
     def object(self) -> JsonObject:
-        return self.desired.marked(self.node.layer)
+        marked = self.desired.marked(self.node.layer)
+        if self.confidential:
+            marked["metadata"]["annotations"][CONFIDENTIAL] = "true"
+        return marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +184,16 @@ class Prune:
     object: JsonObject
     release: bool = False
     held: bool = False
+
+    @property
+    def confidential(self) -> bool:
+        """Return whether the name may be made of data of a Secret."""
+        return CONFIDENTIAL in (self.object["metadata"].get("annotations") or {})
+
+    @property
+    def told(self) -> str:
+        """Return what may be told of the object: its name, or only its kind."""
+        return f"a {self.key.resource.kind}" if self.confidential else str(self.key)
 
     @property
     def under_way(self) -> bool:

@@ -31,6 +31,7 @@ from kardinal.kube import (
 )
 from kardinal.objects import JsonObject, ResourceType
 from kardinal.objects.applied import applied_part, content_hash, covers
+from kardinal.objects.errors import KardinalError
 from kardinal_controller.graphs.interests import ObjectWrite
 from kardinal_controller.graphs.metrics import GraphMetrics
 from kardinal_controller.graphs.observed import ObservedObjects
@@ -59,6 +60,15 @@ class Memory:
     def keep(self, read: Collection[ObjectKey]) -> None:
         """Forget the failures of objects that the last walk did not read: no node wants them any more."""
         self.failures = {key: failure for key, failure in self.failures.items() if key in read}
+
+
+class _Undeleted(KardinalError):
+    """An object that could not be deleted or released; the answer of the server may name it, this does so if it may."""
+
+    def __init__(self, prune: Prune, error: KubeError) -> None:
+        done = "released" if prune.release else "deleted"
+        answer = error.name if prune.confidential else str(error)[:MESSAGE_LIMIT]
+        super().__init__(f"{prune.told} could not be {done}: {answer}")
 
 
 class Applier:
@@ -167,7 +177,7 @@ class Applier:
         retry_at = self._clock.now() + timedelta(seconds=wait)
         return RefusedApply(digest, state, reason, message, retry_at=retry_at, attempts=attempts + 1)
 
-    async def _prune(self, prune: Prune) -> KubeError | None:
+    async def _prune(self, prune: Prune) -> _Undeleted | None:
         key = prune.key
         metadata = prune.object["metadata"]
         try:
@@ -180,12 +190,12 @@ class Applier:
             return None
         except KubeError as error:
             self._metrics.prunes.labels("failed").inc()
-            return error
-        log.info("an object of a Graph was deleted", object=str(key))
+            return _Undeleted(prune, error)
+        log.info("an object of a Graph was deleted", object=prune.told)
         self._metrics.prunes.labels("deleted").inc()
         return None
 
-    async def _release(self, prune: Prune) -> KubeError | None:
+    async def _release(self, prune: Prune) -> _Undeleted | None:
         """Give up the fields of an object that another program made: apply its identity alone."""
         key = prune.key
         client = self._client(key.resource)
@@ -205,7 +215,7 @@ class Applier:
             log.info("fields of an object could not be given up", object=key.resource.kind, reason="Forbidden")
         except KubeError as error:
             self._metrics.prunes.labels("failed").inc()
-            return error
+            return _Undeleted(prune, error)
         else:
             log.info("fields of an object were given up", object=key.resource.kind)
         self._memory.released.add((key, prune.object["metadata"]["uid"]))

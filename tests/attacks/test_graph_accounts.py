@@ -459,3 +459,26 @@ async def test_account_gives_itself_no_right_by_a_graph(world: World) -> None:
     await world.apply(graph(template(binding)))
     assert await nodes(world) == {"web": ("Error", "Forbidden")}
     assert await world.find(RESOURCES["RoleBinding"], "mine") is None
+
+
+@pytest.mark.shows_secrets("the name of an object is made of the value, which must not be repeated")
+async def test_name_that_is_made_of_a_secret_is_not_told_when_the_object_is_deleted(world: World) -> None:
+    rules = [rule("get", "create", "patch", on="deployments", group="apps"), rule("get", on="secrets", names=("keys",))]
+    await make_account(world, "deployer", *rules)
+    await world.apply(secret())
+    await start_controller(world)
+    value = base64.b64encode(PASSWORD.encode()).decode().lower().replace("=", "")
+    named = deployment(f"x-${{{'read.data.password'}.lowerAscii().replace('=', '')}}")
+    named["spec"]["selector"]["matchLabels"] = named["spec"]["template"]["metadata"]["labels"] = {"app": "x"}
+    with capture_logs() as logs:
+        await world.apply(graph(reads("Secret", "keys"), template(named)))
+        assert (await nodes(world))["web"] == ("Ready", "")
+        await world.delete(GRAPH, "g")
+        await world.settle()
+    assert await world.find(DEPLOYMENT, f"x-{value}") is not None
+    [ready] = [each for each in (await world.get(GRAPH, "g"))["status"]["conditions"] if each["type"] == "Ready"]
+    assert ready["message"] == "waiting for a Deployment to be deleted"
+    told = [str(ready), str(await world.events()), str(logs)]
+    assert not [text for text in told if value in text]
+    refusals = [str(line["error"]) for line in logs if "error" in line]
+    assert "a Deployment could not be deleted: Forbidden" in refusals

@@ -120,3 +120,14 @@ def test_other_calls_do_not_compile(expression: str) -> None:
 
 def test_missing_lifecycle_is_named_as_it_is_written() -> None:
     assert cel.compile("dev.ready() && true").evaluate({}, now=NOW) == cel.Missing("dev.ready()")
+
+
+def test_expression_that_overran_is_tried_again_when_a_node_becomes_ready(cluster: Cluster) -> None:
+    many = {"id": "many", "def": "${lists.range(400)}"}
+    costly = "b.ready() ? 'cheap' : string(many.map(x, many.map(y, x + y)).size())"
+    b = config("b", readyWhen=["${c.status.ok == true}"])
+    engine = Engine(cluster, many, config("c"), b, config("told", {"x": f"${{{costly}}}"}))
+    assert engine.rest()["told"].state == "Error"
+    status(cluster, "c", ok=True)
+    assert engine.states()["told"] == "Ready"
+    assert data(cluster, "told") == {"x": "cheap"}
