@@ -50,7 +50,7 @@ async def test_end_of_a_bundle_revokes_nothing(desk: Desk) -> None:
     assert await notes(desk, "ApprovalRevoked") == []
 
 
-@pytest.mark.virtual_time("minutes between two starts")
+@pytest.mark.local_only("the age of an Approval is by the clock of the server, which no test moves")
 async def test_start_of_the_controller_does_not_tell_again(desk: Desk) -> None:
     await desk.post(await desk.approver())
     assert len(await notes(desk, "Approved")) == 1

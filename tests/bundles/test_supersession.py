@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from kardinal.objects import GRAPH, JsonObject
 from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
 from kardinal_controller.program import ControlPlane
@@ -53,6 +55,7 @@ async def test_a_review_is_taken_over_once_the_newer_edit_there_is_good_and_befo
     assert states(ended) == {DEV: "Verified", STAGING: "Verified", PROD: "Superseded"}
 
 
+@pytest.mark.virtual_time("a head start of a second, which is not to end between two creations")
 async def test_newest_bundle_alone_is_promoted_from_a_backlog(world: World, agent: ScriptedAgent) -> None:
     await world.apply(pipeline(REPOSITORY))
     # Created within one second, in an order that their names do not tell.
@@ -77,14 +80,15 @@ async def test_newest_bundle_alone_is_promoted_from_a_backlog(world: World, agen
 async def test_a_soak_ends_where_a_newer_bundle_lands(
     world: World, controller: ControlPlane, agent: ScriptedAgent
 ) -> None:
-    soak = gate("soak", "bundle.upstreamSoakMinutes >= 0.05", recheckInterval="1s")
+    # Longer than a busy machine takes from one landing to the other on a real server.
+    soak = gate("soak", "bundle.upstreamSoakMinutes >= 0.25", recheckInterval="1s")
     await world.apply(pipeline(REPOSITORY, environments=[DEV, PROD]), soak, bundle("app-1"))
     await agent.verify(f"app-1-{DEV}")
     await world.live(timedelta(seconds=1))
     await world.apply(bundle("app-2", intent={"target": DEV}))
     await agent.verify(f"app-2-{DEV}")
     assert "replacedAt" in await entry(world, "app-1", DEV)
-    await world.idle(timedelta(seconds=10))
+    await world.idle(timedelta(seconds=20))
     assert await world.find(PROMOTION_STEP, f"app-1-{PROD}") is None
 
 
