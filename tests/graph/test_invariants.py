@@ -35,7 +35,7 @@ FAILURES = {
     "conflict": RefusedApply("", "Conflict", "FieldConflict", "another manager", retry_at=START + timedelta(seconds=5)),
     "invalid": RefusedApply("", "Error", "Invalid", "no such field"),
 }
-KINDS = ("template", "template", "template", "forEach", "def", "ref", "watch", "computed")
+KINDS = ("template", "template", "template", "forEach", "def", "ref", "watch", "computed", "patch", "hook")
 
 SOURCE: JsonObject = {
     "id": "source",
@@ -55,6 +55,8 @@ class Made:
     """The id of a node -> expressions over its data."""
     states: dict[str, str] = field(default_factory=dict)
     """The id of a node -> the object of which others read `status`, as an expression."""
+    finalized: list[str] = field(default_factory=list)
+    """The ids of the nodes that hooks may be of: those that make or patch objects."""
 
 
 @st.composite
@@ -71,40 +73,55 @@ def _add(draw: st.DrawFn, made: Made, name: str) -> None:
     before = draw(st.lists(st.sampled_from(others), max_size=2, unique=True)) if others else []
     data = {f"d{index}": draw(st.sampled_from(made.data[other])) for index, other in enumerate(before)}
     kind = draw(st.sampled_from(KINDS))
-    chosen = draw(
-        st.sets(st.sampled_from(["outflow", "ready", "include", "depends", "inflow", "health", "time"]), max_size=3)
-    )
-    modifiers: dict[str, Any] = {}
+    if draw(st.integers(0, 4)) == 0:
+        data["count"] = "${size(dependencies())}"
     own = f"{name}[0]" if kind == "watch" else name
+    readable = [made.states[other] for other in before if other in made.states]
+    modifiers = _modifiers(draw, own, readable[:1])
+    if others and draw(st.integers(0, 2)) == 0:
+        modifiers["dependsOn"] = [draw(st.sampled_from(others))]
+    if kind == "hook" and made.finalized:
+        made.nodes.append(config(name, data, finalizes=draw(st.sampled_from(made.finalized)), **modifiers))
+        return
+    made.nodes.append(_node(kind, name, data, modifiers, draw(st.sampled_from(THEIRS))))
+    if kind not in ("def", "ref", "watch"):
+        made.finalized.append(name)
+    life = (f"${{string({name}.ready())}}", f"${{string({name}.updated())}}")
+    if kind == "forEach":
+        made.data[name] = (*life, f"${{size({name})}}", f"${{{name}.map(i, i.metadata.name)}}")
+    elif kind == "watch":
+        made.data[name] = (*life, f"${{size({name})}}", f"${{{name}.map(i, i.status.x)}}")
+    else:
+        made.states[name] = name
+        made.data[name] = (
+            *life,
+            f"${{{name}.metadata.name}}",
+            f"${{{name}.status.x}}",
+            f"${{{name}.status.x}}",
+            f"${{string({name}.ready().orValue(false))}}",
+            f"${{{name}.?status.?x.orValue('none')}}",
+        )
+
+
+def _modifiers(draw: st.DrawFn, own: str, others: list[str]) -> dict[str, Any]:
+    """Return conditions about the node itself and, where there is one, about another; and times."""
+    modifiers: dict[str, Any] = {}
+    chosen = draw(st.sets(st.sampled_from(["outflow", "ready", "include", "inflow", "health", "time"]), max_size=3))
     if "outflow" in chosen:
         modifiers["propagateWhen"] = [f"${{{own}.status.open == true}}"]
     if "ready" in chosen:
         modifiers["readyWhen"] = [f"${{{own}.status.x == 'b'}}"]
-    readable = [made.states[other] for other in before if other in made.states]
-    if readable:
-        other = readable[0]
+    if "time" in chosen:
+        modifiers |= {"timeout": "10m", "recheckAfter": "5m"}
+    for other in others:
         if "include" in chosen:
             modifiers["includeWhen"] = [f"${{{other}.?status.?x.orValue('a') != 'c'}}"]
         if "inflow" in chosen:
-            modifiers.setdefault("propagateWhen", []).append(f"${{{other}.status.open == true}}")
+            gate = draw(st.sampled_from([f"${{{other}.status.open == true}}", f"${{{other}.ready()}}"]))
+            modifiers.setdefault("propagateWhen", []).append(gate)
         if "health" in chosen:
             modifiers.setdefault("readyWhen", []).append(f"${{{other}.status.x == 'b'}}")
-    if "depends" in chosen and others:
-        modifiers["dependsOn"] = [draw(st.sampled_from(others))]
-    if "time" in chosen:
-        modifiers |= {"timeout": "10m", "recheckAfter": "5m"}
-    made.nodes.append(_node(kind, name, data, modifiers, draw(st.sampled_from(THEIRS))))
-    if kind == "forEach":
-        made.data[name] = (f"${{size({name})}}", f"${{{name}.map(i, i.metadata.name)}}")
-    elif kind == "watch":
-        made.data[name] = (f"${{size({name})}}", f"${{{name}.map(i, i.status.x)}}")
-    else:
-        made.states[name] = name
-        made.data[name] = (
-            f"${{{name}.metadata.name}}",
-            f"${{{name}.status.x}}",
-            f"${{{name}.?status.?x.orValue('none')}}",
-        )
+    return modifiers
 
 
 def _node(kind: str, name: str, data: JsonObject, modifiers: JsonObject, theirs: str) -> JsonObject:
@@ -123,6 +140,13 @@ def _node(kind: str, name: str, data: JsonObject, modifiers: JsonObject, theirs:
         case "watch":
             body = {"apiVersion": "v1", "kind": "ConfigMap", "selector": {"of": "theirs"}}
             return {"id": name, "watch": body, **modifiers}
+        case "patch":
+            metadata = {"name": name.replace("n", "target")}
+            return {
+                "id": name,
+                "patch": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data},
+                **modifiers,
+            }
         case "computed":
             read = ", ".join(f"'{key}': {value[2:-1]}" for key, value in data.items())
             made = f"{{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {{'name': '{name}'}}, 'data': {{{read}}}}}"
@@ -154,6 +178,9 @@ class Course:
         for name in THEIRS:
             self.cluster.create(CONFIG_MAP, name, labels={"of": "theirs"}, status={"x": "a"})
         self.nodes = nodes
+        self.targets = [node["patch"]["metadata"]["name"] for node in nodes if "patch" in node]
+        for name in self.targets:
+            self.cluster.create(CONFIG_MAP, name, data={"own": "kept"})
         self.engine = Engine(self.cluster, *nodes)
         self.engine.rest()
 
@@ -247,6 +274,9 @@ class Course:
                 self.cluster.delete(key)
             elif obj["metadata"].get("finalizers"):
                 self.release(key.name)
+        for name in self.targets:
+            if self.cluster.find(CONFIG_MAP, name) is None:
+                self.cluster.create(CONFIG_MAP, name, data={"own": "kept"})
         for name in THEIRS:
             if self.cluster.find(CONFIG_MAP, name) is None:
                 self.toggle(name)
@@ -297,12 +327,12 @@ def test_walk_knows_no_history_comes_to_rest_and_deletes_only_what_no_node_wants
 
 
 def unwanted(writes: list[str], outcomes: Mapping[str, NodeResult], items: list[Any]) -> list[str]:
-    """Return the deletions of objects that a node still wants: none of its own, nor one of an item of its list."""
+    """Return the deletions of objects that a node still wants, and of those that no node has made."""
     found = []
     for write in writes:
         node, _, item = write.removeprefix("delete ").partition("-")
         is_wanted = node in outcomes and outcomes[node].state != "Excluded" and (not item or item in items)
-        if write.startswith("delete ") and is_wanted:
+        if write.startswith("delete ") and (is_wanted or not node.startswith("n")):
             found.append(write)
     return found
 
@@ -326,6 +356,7 @@ def test_unread_change_writes_nothing_and_open_gates_bring_every_node_to_ready(
     for _ in range(len(nodes) + 1):
         for name in world.cluster.names(CONFIG_MAP):
             status(world.cluster, name, x="b", open=True)
-        if set(world.engine.states().values()) == {"Ready"}:
+        hooks = {node["id"] for node in nodes if "finalizes" in node}
+        if {state for node, state in world.engine.states().items() if node not in hooks} == {"Ready"}:
             return
     raise AssertionError(told(world.engine.rest()))
