@@ -9,6 +9,7 @@ from kardinal.graph.compile import CompiledNode
 from kardinal.graph.identity import (
     APPLY_ORDER,
     GRAPH_LABEL,
+    GRAPH_UID,
     TEMPLATE_HASH,
     GraphIdentity,
     Kinds,
@@ -92,13 +93,16 @@ def literal_key(node: CompiledNode, identity: GraphIdentity, kinds: Kinds) -> Ob
 
 
 def desired_object(node: CompiledNode, body: JsonObject, key: ObjectKey, identity: GraphIdentity) -> Desired:
-    """Return the object of a rendered template; raises Unidentified for one outside the Graph's namespace."""
-    if key.namespace != identity.namespace:
-        raise Unidentified(f"{key} is not in {identity.namespace}: a Graph makes objects in its own namespace only")
+    """Return the object of a rendered template; one outside the Graph's namespace has no owner reference to it."""
     given: dict[str, Any] = body["metadata"]
     label = node_label(node.id, identity)
     marks = {GRAPH_LABEL: graph_hash(identity.namespace, identity.name), label: "template"}
     metadata: dict[str, Any] = {**given, "name": key.name, "labels": {**(given.get("labels") or {}), **marks}}
+    if key.namespace != identity.namespace:
+        metadata |= {"namespace": key.namespace} if key.namespace else {}
+        metadata["annotations"] = {**(given.get("annotations") or {}), GRAPH_UID: identity.uid}
+        wanted = {**body, "metadata": metadata}
+        return Desired(key, wanted, content_hash(wanted))
     metadata["namespace"] = key.namespace
     owner = {"apiVersion": GRAPH.api_version, "kind": GRAPH.kind, "name": identity.name, "uid": identity.uid}
     metadata["ownerReferences"] = [*(given.get("ownerReferences") or []), {**owner, "controller": True}]

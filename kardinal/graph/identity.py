@@ -27,6 +27,7 @@ __all__ = [
     "CONFIDENTIAL",
     "FINALIZER",
     "GRAPH_LABEL",
+    "GRAPH_UID",
     "TEMPLATE_HASH",
     "Claims",
     "GraphIdentity",
@@ -46,6 +47,8 @@ __all__ = [
 
 FINALIZER = "experimental.kro.run/graph-controller"
 GRAPH_LABEL = "internal.kro.run/graph"
+GRAPH_UID = "internal.kro.run/graph-uid"
+"""The annotation of an object outside the namespace of its Graph, which no owner reference can name."""
 TEMPLATE_HASH = "internal.kro.run/template-hash"
 APPLY_ORDER = "internal.kro.run/apply-order"
 CONFIDENTIAL = "internal.kro.run/confidential"

@@ -49,7 +49,10 @@ from kardinal.graph.results import (
     is_terminating,
     items_of,
     pending,
+    refused_outside,
     rendered,
+    selection_of,
+    timed,
     unobserved,
 )
 from kardinal.graph.selection import Selection
@@ -67,8 +70,7 @@ from kardinal.graph.walk_types import (
 )
 from kardinal.objects import SECRET, JsonObject, NodeKind, ResourceType
 from kardinal.objects.applied import applied_part, content_hash, covers
-from kardinal.objects.duration import format_duration
-from kardinal.objects.label_selectors import SelectorError, parse_selector
+from kardinal.objects.label_selectors import SelectorError
 
 __all__ = ["walk", "walking"]
 
@@ -357,7 +359,7 @@ class _Walker:
         live = self._observed.get(key)
         if live is None:
             return []
-        mine = self._is_patched(live) if node.declaration.kind == "patch" else self._is_ours(live)
+        mine = self._is_patched(live) if node.declaration.kind == "patch" else self._is_ours(key, live)
         return [live] if mine else []
 
     def _left_out(self, node: CompiledNode) -> NodeResult | None:
@@ -485,17 +487,10 @@ class _Walker:
             self._secret.add(node.id)
 
     def _watch(self, node: CompiledNode, body: JsonObject) -> NodeResult:
-        metadata = body.get("metadata", {})
-        # A collection has no name; one is filled in so that `identify` can determine its kind and namespace.
-        key = identify({**body, "metadata": {"name": node.id}}, self._identity, self._situation.kinds)
-        requirements = parse_selector(body.get("selector", metadata.get("selector", {})))
-        namespace = metadata.get("namespace")
-        if namespace is not None and (not isinstance(namespace, str) or not namespace):
-            raise Unidentified("metadata.namespace must be a text")
-        selection = Selection(key.resource, namespace, requirements)
+        selection = selection_of(node, body, self._situation)
         self.selections.add(selection)
         self._selected[node.id] = selection
-        if key.resource == SECRET:
+        if selection.resource == SECRET:
             self._secret.add(node.id)
         items = self._observed.select(selection)
         outcome = self._observe(node, "watch", items)
@@ -511,9 +506,9 @@ class _Walker:
         if key.resource.group in self._situation.reserved and key.resource not in self._situation.free:
             message = f"a Graph of this owner cannot make a {key.resource.kind}: its program makes it"
             return NodeResult(node, "template", "Error", "ReservedKind", message)
-        if taken := self._taken(node, key, live):
-            return taken
-        if live is not None and not self._is_ours(live):
+        if stopped := refused_outside(node, key, self._situation) or self._taken(node, key, live):
+            return stopped
+        if live is not None and not self._is_ours(key, live):
             message = f"{key} was made by someone else and is left as it is; the node goes on when it is deleted"
             return NodeResult(node, "template", "Conflict", "ForeignObject", message)
         return self._applied(node, desired_object(node, body, key, self._identity), live)
@@ -532,7 +527,7 @@ class _Walker:
             return taken
         if live is None:
             return pending(node, "TargetMissing", message=f"{key} does not exist")
-        if self._is_ours(live):
+        if self._is_ours(key, live):
             message = f"{key} is made by this Graph: change its template instead"
             return NodeResult(node, "patch", "Conflict", "OwnObject", message)
         desired = desired_patch(node, body, key, self._identity, uid=live["metadata"]["uid"])
@@ -570,7 +565,7 @@ class _Walker:
 
     def _is_reference(self, node: CompiledNode, key: ObjectKey, live: JsonObject | None) -> bool:
         owner = (key.resource.api_version, key.resource.kind, key.name)
-        exists = live is not None and not self._is_ours(live)
+        exists = live is not None and not self._is_ours(key, live)
         return exists or node.id in self._situation.references or owner in self._identity.owners
 
     def _drifted(self, live: JsonObject, desired: Desired) -> bool:
@@ -578,8 +573,9 @@ class _Walker:
             return False
         return self._situation.accepted.get(desired.key) != content_hash(applied_part(live, desired.object))
 
-    def _is_ours(self, live: JsonObject) -> bool:
-        return is_owned_by(live, self._identity.uid)
+    def _is_ours(self, key: ObjectKey, live: JsonObject) -> bool:
+        outside = self._situation.outside
+        return is_owned_by(live, self._identity.uid) or (outside is not None and outside.owns(key, live))
 
     def _is_patched(self, live: JsonObject) -> bool:
         return patch_marks(self._identity).node in (live["metadata"].get("labels") or {})
@@ -597,18 +593,7 @@ class _Walker:
         )
         if unmet := first_unmet(node.ready_when, self._evaluator):
             outcome = replace(outcome, state="NotReady", reason="NotReady", message=str(unmet))
-            outcome = self._timed_out(outcome) or outcome
+            outcome, until = timed(outcome, self._situation)
+            self.moments += [until] if until is not None else []
         self._evaluator.scope[f"{node.id}.ready()"] = outcome.state == "Ready"
         return replace(outcome, gate=first_unmet(node.outflow, self._evaluator))
-
-    def _timed_out(self, outcome: NodeResult) -> NodeResult | None:
-        """Return the result of a node that has not been ready for its timeout; None before, and without a timeout."""
-        timeout = outcome.node.declaration.timeout
-        if timeout is None:
-            return None
-        until = self._situation.not_ready_since.get(outcome.node.id, self._now) + timeout
-        if self._now < until:
-            self.moments.append(until)
-            return None
-        message = f"not ready for {format_duration(timeout)}: {outcome.message}"
-        return replace(outcome, reason="TimedOut", message=message)

@@ -20,6 +20,7 @@ __all__ = [
     "Apply",
     "NodeResult",
     "Observed",
+    "Outside",
     "Prune",
     "RefusedApply",
     "Remembered",
@@ -59,6 +60,18 @@ class Observed(Protocol):
 
     def patched(self) -> list[tuple[ObjectKey, JsonObject]]:
         """Return all objects of others that may have fields of the Graph."""
+        ...
+
+
+class Outside(Protocol):
+    """The objects outside the namespace of a Graph that the Graph has made."""
+
+    def owns(self, key: ObjectKey, obj: JsonObject) -> bool:
+        """Return whether the Graph has made an object."""
+        ...
+
+    def has_room(self, key: ObjectKey) -> bool:
+        """Return whether the Graph may make an object besides those it has made."""
         ...
 
 
@@ -104,7 +117,7 @@ class WalkInput:
     expressions that exceeded their budget; the walk adds to them. `reserved` are the API groups whose objects no
     template may make, except those of `free`. `remembered` are results of nodes, by id, of earlier passes over the same
     compiled graph with the same `identity` and `kinds`; the walk replaces them. `deleting`: all objects of the Graph
-    go, and nothing but hooks is applied.
+    go, and nothing but hooks is applied. `outside`: the objects that it has made elsewhere; None if it may make none.
     """
 
     identity: GraphIdentity
@@ -120,6 +133,7 @@ class WalkInput:
     free: frozenset[ResourceType] = frozenset()
     remembered: dict[str, Remembered] = field(default_factory=dict)
     deleting: bool = False
+    outside: Outside | None = None
 
 
 @dataclass(frozen=True, slots=True)

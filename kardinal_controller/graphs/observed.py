@@ -31,6 +31,7 @@ from kardinal.objects import SECRET, JsonObject, Key, ResourceType, labels_of
 from kardinal.runtime import Informer
 from kardinal_controller.graphs.accounts import Permits
 from kardinal_controller.graphs.kinds import OWNED, PATCHED, GraphKinds
+from kardinal_controller.graphs.ledger import Ledger
 
 __all__ = ["ObservedObjects", "candidates"]
 
@@ -75,6 +76,7 @@ class ObservedObjects:
         permits: Permits,
         client: Client | None,
         released: Container[tuple[ObjectKey, str]],
+        ledger: Ledger,
     ) -> None:
         self._kinds = kinds
         self._graph = graph
@@ -83,6 +85,7 @@ class ObservedObjects:
         self._patches = Claims(specs, keyword="patch")
         self._patch_label = patch_marks(GraphIdentity(*graph, uid=uid)).node
         self._released = released
+        self._ledger = ledger
         self._own = own
         self._permits = permits
         self._secrets = AccountSecrets(client)
@@ -100,6 +103,14 @@ class ObservedObjects:
     def add(self, key: ObjectKey, obj: JsonObject) -> None:
         """Add the object that the API server has returned for an apply."""
         self._applied[key] = obj
+
+    def applied(self, key: ObjectKey) -> JsonObject | None:
+        """Return the answer to an apply of this reconcile."""
+        return self._applied.get(key)
+
+    async def lent(self) -> bool:
+        """Return whether the Graph has an account that the controller may impersonate."""
+        return await self._permits.lent()
 
     def get(self, key: ObjectKey) -> JsonObject | None:
         if key.resource in self._own:
@@ -128,6 +139,8 @@ class ObservedObjects:
         found = dict(self._applied)
         for resource, informer in self._kinds.informers((*self._own, *self.opened_as_owned)).items():
             found |= {object_key(resource, obj): obj for obj in informer.by_index(OWNED, self._uid)}
+            recorded = {key: informer.get(key.namespace, key.name) for key in self._ledger.keys(resource)}
+            found |= {key: obj for key, obj in recorded.items() if obj is not None}
         found |= self._secrets.marked
         return [(key, obj) for key, obj in self._current(found) if self._belongs(key, obj)]
 
@@ -177,7 +190,8 @@ class ObservedObjects:
         return self._kinds.require(resource)
 
     def _belongs(self, key: ObjectKey, obj: JsonObject) -> bool:
-        return key.namespace == self._graph.namespace and is_owned_by(obj, self._uid) and key in self._claims
+        inside = key.namespace == self._graph.namespace and is_owned_by(obj, self._uid)
+        return (inside or self._ledger.owns(key, obj)) and key in self._claims
 
     def _is_patched(self, key: ObjectKey, obj: JsonObject) -> bool:
         # The label is no proof, and proves enough: to give up the fields of a manager that has none changes nothing.

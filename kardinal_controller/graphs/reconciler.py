@@ -7,7 +7,7 @@ written, once, and only then are objects deleted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,12 +19,12 @@ from kardinal.graph.compile import CompiledGraph
 from kardinal.graph.dialect import has_hooks
 from kardinal.graph.errors import GraphError, GraphProblem
 from kardinal.graph.evaluator import Overruns
-from kardinal.graph.identity import FINALIZER, GraphIdentity, field_manager, named_kinds
+from kardinal.graph.identity import FINALIZER, GraphIdentity, ObjectKey, field_manager, named_kinds
 from kardinal.graph.prune import patience_ends, teardown_wave
 from kardinal.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal.graph.status import graph_status, terminating_status
 from kardinal.graph.texts import TooManyExpressions
-from kardinal.graph.walk_types import NodeResult, Remembered, Walk, WalkInput
+from kardinal.graph.walk_types import Apply, NodeResult, Remembered, Walk, WalkInput
 from kardinal.kube import AlreadyExists, Client, NotFound
 from kardinal.objects import GRAPH, GRAPH_REVISION, SECRET, JsonObject, Key, ResourceType
 from kardinal.objects.applied import content_hash
@@ -35,6 +35,7 @@ from kardinal_controller.graphs.applier import Applier, Memory
 from kardinal_controller.graphs.compiling import GraphCompiler
 from kardinal_controller.graphs.interests import Interests
 from kardinal_controller.graphs.kinds import GraphKinds, Kind
+from kardinal_controller.graphs.ledger import Ledger
 from kardinal_controller.graphs.metrics import GraphMetrics
 from kardinal_controller.graphs.observed import ObservedObjects
 from kardinal_controller.graphs.ownership import Admission, GraphOwner, GraphOwners
@@ -49,6 +50,8 @@ RESYNC = timedelta(minutes=30)
 ASK_AGAIN = timedelta(seconds=ANSWER_SECONDS)
 """The interval at which to ask again for what no event tells of: rights, Secrets, kinds that are not installed, and
 room for the expressions of a Graph."""
+LOOK_AGAIN = timedelta(seconds=5)
+"""The interval at which to look whether an object outside the namespace is gone: none of its events names the Graph."""
 PASSES = 6
 """The most passes for each node: to learn its kind, whether its account is lent, what that may do with all objects and
 with this one, to read the kind, and to apply its object."""
@@ -63,6 +66,7 @@ class _Known:
     overruns: Overruns = field(default_factory=Overruns)
     compiled: dict[object, CompiledGraph | GraphError] = field(default_factory=dict)
     remembered: dict[str, Remembered] = field(default_factory=dict)
+    ledger: Ledger | None = None
     due: datetime | None = None
     """The time of the next walk, if nothing changes before."""
 
@@ -91,6 +95,9 @@ class _Run:
     view: ObservedObjects
     kinds: dict[Kind, ResourceType]
     """The kinds that its nodes may have, as far as they are known."""
+    ledger: Ledger
+    acting: Client | None
+    """The client of the account."""
     applier: Applier
     now: datetime
 
@@ -146,7 +153,7 @@ class GraphReconciler:
             return Result()
         await add_finalizer(self._client, GRAPH, obj, FINALIZER)
         program = await self._program(run) if admission.state == "admitted" else _refused(admission)
-        result = await self._converge(run, program.graph) if program.graph else None
+        result = await self._converge(run, program.graph, str(program.revision)) if program.graph else None
         if result is None:
             self._kinds.keep(key, kinds=(), resources=())
         outcomes = result.outcomes if result else ()
@@ -159,10 +166,11 @@ class GraphReconciler:
             waiting = isinstance(program.error, TooManyExpressions) or admission.asked_again
             return Result(requeue_after=ASK_AGAIN if waiting else None)
         await run.applier.prune(result.prunes)
+        gone = await self._forget_gone(run, str(program.revision), wanted=result.reads)
         if any(prune.release and not prune.held for prune in result.prunes):
             # No event tells of it: the object is none that the Graph owns or reads. What was behind it may go now.
             self._interests.push(key)
-        wait = _next_walk(run, result)
+        wait = _next_walk(run, result) if gone else min(_next_walk(run, result), LOOK_AGAIN)
         run.known.due = run.now + wait
         return Result(requeue_after=wait)
 
@@ -171,7 +179,10 @@ class GraphReconciler:
         known = self._known.get(key)
         if known is None or known.uid != uid:
             known = self._known[key] = _Known(uid)
-        specs = [obj.get("spec") or {}, *(revision["spec"] for revision in self._revisions_of(uid))]
+        revisions = self._revisions_of(uid)
+        specs = [obj.get("spec") or {}, *(revision["spec"] for revision in revisions)]
+        if known.ledger is None:
+            known.ledger = Ledger(self._status, key, uid=uid, revisions=revisions)
         owner = self._owners.of(obj)
         own = owner.kinds if owner is not None else self._owners.kinds
         account = account_of(obj)
@@ -185,6 +196,7 @@ class GraphReconciler:
             permits=Permits(self._rights, account),
             client=acting,
             released=known.memory.released,
+            ledger=known.ledger,
         )
 
         def writer(resource: ResourceType) -> Client:
@@ -204,7 +216,13 @@ class GraphReconciler:
             metrics=self._metrics,
         )
         kinds = {(each.api_version, each.kind): each for each in own}
-        return _Run(key, obj, known, owner, view, kinds, applier, self._clock.now())
+        return _Run(key, obj, known, owner, view, kinds, known.ledger, acting, applier, self._clock.now())
+
+    async def _forget_gone(self, run: _Run, revision: str, *, wanted: Collection[ObjectKey] = ()) -> bool:
+        """Forget the recorded objects that are gone; return whether all are that no node wants."""
+        if not run.ledger or run.acting is None or not await run.view.lent():
+            return True
+        return not await run.ledger.forget_gone(revision, run.acting, run.view.opened_as_owned, wanted=wanted)
 
     async def _find_kinds(self, run: _Run) -> None:
         """Find the kinds that nodes name, and read those of which the Graph may have made or patched objects."""
@@ -218,8 +236,12 @@ class GraphReconciler:
             resource for resource in made if resource.group not in self._reserved or resource in free
         )
 
-    async def _converge(self, run: _Run, program: CompiledGraph, *, deleting: bool = False) -> Walk:
-        """Walk and apply until a pass wants nothing applied; every pass completes at least one node."""
+    async def _converge(self, run: _Run, program: CompiledGraph, revision: str, *, deleting: bool = False) -> Walk:
+        """Walk and apply until a pass wants nothing applied; every pass completes at least one node.
+
+        `revision`: the name of the GraphRevision that has the record of objects outside the namespace.
+        """
+        await run.ledger.follow(revision)
         await self._find_kinds(run)
         metadata = run.obj["metadata"]
         memory = run.known.memory
@@ -239,6 +261,7 @@ class GraphReconciler:
             free=frozenset((*run.owner.kinds, *run.owner.makes)) if run.owner is not None else frozenset(),
             remembered={} if deleting else run.known.remembered,
             deleting=deleting,
+            outside=run.ledger if run.owner is not None and GRAPH in run.owner.makes else None,
         )
         unserved: frozenset[Kind] = frozenset()
         for _ in range(PASSES * (len(program.nodes) + 1)):
@@ -254,7 +277,10 @@ class GraphReconciler:
                 continue
             if not result.applies:
                 break
+            outside = _outside(result.applies, run.key)
+            await run.ledger.record(revision, dict.fromkeys(outside))
             await run.applier.apply(result.applies, run.view)
+            await run.ledger.record(revision, {key: made for key in outside if (made := run.view.applied(key))})
         memory.keep(result.reads)
         self._keep_kinds(run, result)
         return result
@@ -322,9 +348,12 @@ class GraphReconciler:
         await self._find_kinds(run)
         program = await self._program_with_hooks(run)
         identity = GraphIdentity(*run.key, uid=run.obj["metadata"]["uid"])
+        revision = next((each["metadata"]["name"] for each in self._revisions_of(identity.uid)), "")
         while True:
-            walked = await self._converge(run, program, deleting=True) if program is not None else None
+            walked = await self._converge(run, program, revision, deleting=True) if program is not None else None
             wave = walked.prunes if walked is not None else teardown_wave(identity, run.view, now=run.now)
+            if not wave and not await self._forget_gone(run, revision):
+                return Result(requeue_after=LOOK_AGAIN)
             if not wave:
                 await remove_finalizer(self._client, GRAPH, run.obj, FINALIZER)
                 return Result()
@@ -335,6 +364,8 @@ class GraphReconciler:
             # No event tells of what is released, and of what is deleted one does.
             if not all(prune.release and not prune.held for prune in wave):
                 break
+        if run.ledger:
+            return Result(requeue_after=LOOK_AGAIN)
         if walked is not None:
             return Result(requeue_after=_next_walk(run, walked))
         until = patience_ends(wave)
@@ -378,6 +409,12 @@ class GraphReconciler:
 def _told_nodes(graph: JsonObject) -> Sequence[JsonObject]:
     """Return the nodes in the status of a Graph, as an earlier run has written them."""
     return (graph.get("status") or {}).get("nodes") or ()
+
+
+def _outside(applies: Iterable[Apply], graph: Key) -> list[ObjectKey]:
+    """Return the objects outside the namespace that are to be made or changed."""
+    keys = (apply.desired.key for apply in applies if apply.node.declaration.kind == "template")
+    return [key for key in keys if key.namespace != graph.namespace]
 
 
 def _not_ready_since(graph: JsonObject) -> dict[str, datetime]:

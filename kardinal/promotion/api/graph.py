@@ -17,6 +17,7 @@ __all__ = [
     "Graph",
     "GraphRevision",
     "GraphRevisionSpec",
+    "GraphRevisionStatus",
     "GraphSpec",
     "GraphStatus",
     "NodeChildren",
@@ -144,10 +145,17 @@ class GraphRevisionSpec(Model):
     """Version of the Graph dialect."""
 
 
+class GraphRevisionStatus(Status):
+    """Conditions."""
+
+    objects: Annotated[tuple[NodeObject, ...], Field(max_length=1000)] = ()
+    """The objects outside its namespace that the Graph has made; one without a uid is about to be made."""
+
+
 class GraphRevision(Resource):
     resource: ClassVar[ResourceType] = GRAPH_REVISION
 
     spec: GraphRevisionSpec
     """One version of the nodes of a Graph."""
-    status: Status = Field(default_factory=Status)
-    """Conditions."""
+    status: GraphRevisionStatus = Field(default_factory=GraphRevisionStatus)
+    """The objects outside the namespace, in the newest revision."""
