@@ -17,7 +17,7 @@ from kardinal.graph.identity import GraphIdentity, ObjectKey, is_owned_by, objec
 from kardinal.graph.prune import teardown_wave
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk import walk
-from kardinal.graph.walk_types import Apply, NodeResult, RefusedApply, Remembered, Walk, WalkInput
+from kardinal.graph.walk_types import Apply, NodeResult, Outside, RefusedApply, Remembered, Walk, WalkInput
 from kardinal.objects import CONFIG_MAP, DEPLOYMENT, GRAPH, SECRET, JsonObject, ResourceType
 from kardinal.objects.applied import applied_part, content_hash, covers
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
@@ -177,6 +177,7 @@ class Engine:
         self.reserved: frozenset[str] = frozenset()
         self.free: frozenset[ResourceType] = frozenset()
         self.deleting = False
+        self.outside: Outside | None = None
         self.identity = GraphIdentity(NAMESPACE, name, f"uid-of-{name}", owners)
         self._settled: dict[ObjectKey, str] = {}
         self._overruns = Overruns()
@@ -204,6 +205,7 @@ class Engine:
             self.reserved,
             self.free,
             deleting=self.deleting,
+            outside=self.outside,
             remembered={} if self.deleting else self._remembered,
         )
         return walk(graph, situation)
