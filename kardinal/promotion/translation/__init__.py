@@ -10,6 +10,7 @@ nodes, translate             the nodes of the Graph
 topology                     environments, gates and edges of an existing Graph
 recorded, drift              whether a Graph is as it was written, and how it differs from today's Pipeline
 rollback                     which Bundle ran in an environment, and which one a rollback restores
+authored                     whether a Graph that a person has written is what translation makes
 preview                      the PromotionSteps of a Bundle without a Graph
 """
 
