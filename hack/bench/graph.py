@@ -46,7 +46,8 @@ FEW = 5
 MANY = 5000
 
 IDLE_SECONDS = 60.0
-QUIET_SECONDS = 5.0
+QUIET_SECONDS = 10.0
+QUIET_CPU = 0.05
 CLIENTS = 16
 PIPELINES = 1250
 TIMED = (
@@ -190,10 +191,12 @@ async def together(make: Callable[[Any], Awaitable[object]], items: Iterable[Any
 
 
 async def quiet(cluster: subjects.Cluster) -> None:
-    """Return when the programs have asked nothing for a while."""
-    before = None
-    while (now := (await cluster.requests()).total()) != before:
-        before = now
+    """Return when the programs have asked nothing for a while, and have not been at work either."""
+    before = -1
+    spent = 0.0
+    while (asked := (await cluster.requests()).total()) != before or cluster.programs.cpu() - spent > QUIET_CPU:
+        before = asked
+        spent = cluster.programs.cpu()
         await asyncio.sleep(QUIET_SECONDS)
 
 

@@ -13,9 +13,10 @@ because a Graph whose data is gone must still be deletable. An object that a fin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from kardinal.graph.compile import CompiledGraph, CompiledNode
 from kardinal.graph.dialect import NODE_LIMIT
@@ -23,12 +24,30 @@ from kardinal.graph.identity import APPLY_ORDER, GraphIdentity, ObjectKey, node_
 from kardinal.graph.walk_types import Observed, Prune
 from kardinal.objects import JsonObject
 
-__all__ = ["DELETED_WITHIN", "Candidate", "Plan", "candidates_of", "patience_ends", "plan_of", "teardown_wave"]
+__all__ = [
+    "DELETED_WITHIN",
+    "Candidate",
+    "Marked",
+    "Plan",
+    "candidates_of",
+    "marked_objects",
+    "patience_ends",
+    "plan_of",
+    "teardown_wave",
+]
 
 DELETED_WITHIN = timedelta(minutes=10)
 """The longest wait for a deleted object to disappear before the objects of the next layer are deleted anyway."""
 
 _LAST = -1
+
+
+class Marked(NamedTuple):
+    """An object with the marks of a Graph: to be deleted when no node wants it, or with `release` only let go."""
+
+    key: ObjectKey
+    object: JsonObject
+    release: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +69,7 @@ class Candidate:
 def candidates_of(
     graph: CompiledGraph,
     identity: GraphIdentity,
-    observed: Observed,
+    marked: Iterable[Marked],
     *,
     goes: Callable[[CompiledNode], bool],
     wanted: Container[ObjectKey],
@@ -58,14 +77,14 @@ def candidates_of(
 ) -> list[Candidate]:
     """Return the candidates that are waited for. `goes`: whether a node no longer wants what it does not claim."""
     found = []
-    for each in _marked(identity, observed):
+    for each in marked:
         if each.key in wanted:
             continue
         node = graph.by_label.get(node_of(each.object, identity) or "")
         if node is None:
-            found.append(each)
+            found.append(_candidate(each, identity))
         elif goes(node):
-            found.append(replace(each, layer=node.layer, node=node.id))
+            found.append(Candidate(*each, layer=node.layer, node=node.id))
     return _awaited(found, now)
 
 
@@ -109,7 +128,8 @@ def teardown_wave(identity: GraphIdentity, observed: Observed, *, now: datetime)
 
     Empty when there is none to wait for.
     """
-    return Plan(_last_layer(_awaited(list(_marked(identity, observed)), now))).wave()
+    candidates = [_candidate(each, identity) for each in marked_objects(observed)]
+    return Plan(_last_layer(_awaited(candidates, now))).wave()
 
 
 def patience_ends(prunes: Iterable[Prune]) -> datetime | None:
@@ -119,11 +139,18 @@ def patience_ends(prunes: Iterable[Prune]) -> datetime | None:
     )
 
 
-def _marked(identity: GraphIdentity, observed: Observed) -> Iterator[Candidate]:
-    for key, obj in observed.owned():
-        yield Candidate(key, obj, release=False, layer=_layer(obj, APPLY_ORDER))
-    for key, obj in observed.patched():
-        yield Candidate(key, obj, release=True, layer=_layer(obj, patch_marks(identity).order))
+def marked_objects(observed: Observed) -> list[Marked]:
+    """Return the objects that belong to the Graph, and those that have fields of its patches."""
+    return [
+        *(Marked(key, obj, release=False) for key, obj in observed.owned()),
+        *(Marked(key, obj, release=True) for key, obj in observed.patched()),
+    ]
+
+
+def _candidate(each: Marked, identity: GraphIdentity) -> Candidate:
+    """Return the candidate of an object whose node is not known, with the layer in its annotation."""
+    annotation = patch_marks(identity).order if each.release else APPLY_ORDER
+    return Candidate(*each, layer=_layer(each.object, annotation))
 
 
 def _last_layer(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -39,7 +39,7 @@ from kardinal.graph.desired import (
 )
 from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.identity import ObjectKey, is_owned_by, node_of, object_key, patch_marks
-from kardinal.graph.prune import candidates_of, patience_ends, plan_of
+from kardinal.graph.prune import candidates_of, marked_objects, patience_ends, plan_of
 from kardinal.graph.results import (
     FAILED,
     WITHOUT_DATA,
@@ -124,7 +124,8 @@ class _Walker:
         self._now = situation.now
         self._evaluator = Evaluator(now=situation.now, overruns=situation.overruns)
         self._own: dict[str, list[JsonObject]] = {}
-        for _, obj in (*situation.observed.owned(), *situation.observed.patched()):
+        self._marked = marked_objects(situation.observed)
+        for _, obj, _ in self._marked:
             if (node := node_of(obj, self._identity)) is not None:
                 self._own.setdefault(node, []).append(obj)
         self._remembered = situation.remembered
@@ -200,7 +201,7 @@ class _Walker:
         candidates = candidates_of(
             graph,
             self._identity,
-            self._situation.observed,
+            self._marked,
             goes=self._goes,
             wanted=self.claimed,
             now=self._now,
