@@ -101,7 +101,7 @@ def test_watch_of_a_namespace_that_is_no_text_is_an_error(cluster: Cluster, name
 
 
 def test_a_kind_that_is_not_installed_waits_and_is_named(cluster: Cluster) -> None:
-    node = {"id": "d", "ref": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}}
+    node = {"id": "d", "ref": {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "d"}}}
     outcome = Engine(cluster, node).rest()["d"]
     assert (outcome.state, outcome.reason) == ("Pending", "KindNotInstalled")
-    assert "apps/v1 Deployment is not installed" in str(outcome.message)
+    assert "apps/v1 StatefulSet is not installed" in str(outcome.message)
