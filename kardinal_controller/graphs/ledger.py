@@ -71,6 +71,10 @@ class Ledger:
         places = (place for place in self._entries if place[:2] == (resource.group, resource.kind))
         return [ObjectKey(resource, place.namespace, place.name) for place in places]
 
+    def lost(self) -> None:
+        """Note that the newest revision is new, or was deleted and is made again: it has no record."""
+        self._revision = ""
+
     async def follow(self, revision: str) -> None:
         """Move the record to the newest revision, before older ones are deleted."""
         if self._entries and revision != self._revision:

@@ -303,6 +303,7 @@ class GraphReconciler:
             if mine and mine[0]["spec"]["hash"] == compiled.hash:
                 return _Program(compiled, mine[0]["metadata"]["name"])
             await self._store_revision(run.obj, compiled, mine)
+            run.ledger.lost()
             return _Program(compiled, name)
         # A Graph is admitted as its spec is recorded: anybody who may write revisions can have made an older one.
         for revision in mine if run.owner is not None and not run.owner.records_specs else ():

@@ -7,10 +7,12 @@ from datetime import timedelta
 import pytest
 
 from kardinal.graph.identity import GRAPH_UID
-from kardinal.objects import DEPLOYMENT, GRAPH, GRAPH_REVISION, JsonObject
+from kardinal.objects import DEPLOYMENT, GRAPH, GRAPH_REVISION, NAMESPACE, JsonObject
 from tests.attacks.test_graph_accounts import VICTIM, WRITES, deployment, graph, message, nodes, template
 from tests.support.accounts import allow, make_account, rule
-from tests.support.names import TEAM
+from tests.support.identities import ACCOUNTS, RESOURCES, SYSTEM_NAMESPACE
+from tests.support.names import TEAM, of_run
+from tests.support.people import people_of
 from tests.support.programs import start_controller
 from tests.support.world import World
 
@@ -68,6 +70,9 @@ async def test_restart_knows_what_is_outside(world: World) -> None:
     controller = await start_controller(world)
     await world.apply(graph(outside(), template(deployment("inside"), "inside")))
     assert set((await nodes(world)).values()) == {("Ready", "")}
+    await world.delete(GRAPH_REVISION, "g-g00001")
+    await world.settle()
+    assert await recorded(world) == [(VICTIM, "web")]
     await world.stop(controller)
     await world.apply(graph(template(deployment("inside"), "inside")))
     await start_controller(world)
@@ -116,6 +121,50 @@ async def test_object_that_was_made_again_by_others_is_theirs(world: World) -> N
 
 async def _gone(world: World) -> bool:
     return await found(world) is None
+
+
+async def _everywhere(world: World, name: str, *verbs: str, account: str, namespace: str) -> None:
+    """Give an account a right on namespaces of the whole cluster."""
+    group = "rbac.authorization.k8s.io"
+    metadata = {"name": of_run(name)}
+    version = f"{group}/v1"
+    rules = [rule(*verbs, on="namespaces")]
+    role: JsonObject = {"apiVersion": version, "kind": "ClusterRole", "metadata": metadata, "rules": rules}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    reference = {"apiGroup": group, "kind": "ClusterRole", "name": of_run(name)}
+    binding: JsonObject = {
+        "apiVersion": version,
+        "kind": "ClusterRoleBinding",
+        "metadata": metadata,
+        "roleRef": reference,
+        "subjects": [subject],
+    }
+    for obj in (role, binding):
+        await world.client.apply(RESOURCES[str(obj["kind"])], obj, field_manager="test", force=True)
+    async with people_of(world) as people:
+        user = f"system:serviceaccount:{namespace}:{account}"
+        await people.until_allowed(user, *((verb, "namespaces") for verb in verbs), namespace="")
+
+
+@pytest.mark.local_only("a real API server keeps a namespace until its controller has emptied it")
+@pytest.mark.virtual_time("what is outside is looked for again after some seconds")
+async def test_object_of_the_cluster_is_made_and_deleted(world: World) -> None:
+    await _everywhere(world, "makes-namespaces", "get", "create", "patch", "delete", account="deployer", namespace=TEAM)
+    await _everywhere(world, "sees", "list", "watch", account=ACCOUNTS["controller"], namespace=SYSTEM_NAMESPACE)
+    await start_controller(world)
+    made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": of_run("made")}}
+    await world.apply(graph(template(made, "made")))
+    assert await nodes(world) == {"made": ("Ready", "")}
+    assert await _has_namespace(world)
+    await world.delete(GRAPH, "g")
+    await world.live(A_LITTLE_LATER)
+    assert not await _has_namespace(world)
+    assert await world.find(GRAPH, "g") is None
+
+
+async def _has_namespace(world: World) -> bool:
+    listed = await world.client.list(NAMESPACE)
+    return of_run("made") in {each["metadata"]["name"] for each in listed.items}
 
 
 async def test_account_without_rights_there_makes_nothing(world: World) -> None:
