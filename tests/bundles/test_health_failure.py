@@ -162,8 +162,7 @@ async def test_a_failure_is_rolled_back_in_every_environment_that_received_the_b
     assert alone.entry("app-2", DEV)["state"] == "Verified"
     await alone.apply(bundle("app-3", tag="2.0.0"))
     await alone.prepare("app-3", DEV)
-    why = "stopped because Bundle app-2 was rolled back here with the same artifacts"
-    assert alone.entry("app-3", DEV)["stopped"] == why
+    assert "app-2 was rolled back" in alone.entry("app-3", DEV)["stopped"]
 
 
 async def test_environments_before_a_first_promotion_are_rolled_back(alone: BundleController) -> None:
