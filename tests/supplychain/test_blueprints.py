@@ -262,6 +262,12 @@ def test_resources_are_ordered_by_their_inputs_and_then_as_written() -> None:
     assert stamping_order(chain().spec.resources) == ("source", "image", "config", "push")
 
 
+def test_resources_without_inputs_keep_the_order_in_which_they_are_written() -> None:
+    reference = {"kind": "ClusterSourceTemplate", "name": "t"}
+    resources = [SupplyChainResource.model_validate({"name": name, "templateRef": reference}) for name in "cabed"]
+    assert stamping_order(resources) == tuple("cabed")
+
+
 def test_an_order_is_the_same_for_any_order_of_the_inputs() -> None:
     chance = random.Random(7)
     for _ in range(50):

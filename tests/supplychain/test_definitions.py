@@ -43,9 +43,12 @@ spec:
 """
 
 
+DEFINITIONS = definitions()  # reads files, which no event loop may wait for
+
+
 @pytest.fixture
 def served() -> dict[str, JsonObject]:
-    return {each["spec"]["names"]["kind"]: each for each in definitions()}
+    return {each["spec"]["names"]["kind"]: each for each in DEFINITIONS}
 
 
 @pytest.mark.parametrize(
@@ -128,9 +131,9 @@ async def test_an_api_server_refuses_what_is_neither_one_thing_nor_the_other(api
         (TEMPLATE, kinds.CLUSTER_IMAGE_TEMPLATE, ["spec", "retentionPolicy"], {"maxFailedRuns": 0}, "maxFailedRuns"),
     ]
     async with Client(await load_connection(api_server.kubeconfig), user_agent="kardinal-test") as client:
-        for each in definitions():
+        for each in DEFINITIONS:
             await client.apply(CUSTOM_RESOURCE_DEFINITION, each, field_manager="kardinal-test", force=True)
-        await until_served(client, {each["metadata"]["name"] for each in definitions()})
+        await until_served(client, {each["metadata"]["name"] for each in DEFINITIONS})
         for text, resource, path, value, said in broken:
             document = yaml.safe_load(text)
             _at(document, path, value)
