@@ -107,6 +107,31 @@ def test_a_mistake_is_told_with_its_line_and_the_remedy(
     assert said in done.err
 
 
+def test_a_blueprint_with_the_selector_of_the_architecture_page_is_told_the_three_fields(directory: Path) -> None:
+    """The page of Cartographer writes selectors in this form, which options have, and blueprints do not."""
+    selector = """\
+  selector:
+    matchLabels:
+      workload-type: web
+    matchExpressions:
+      - key: group
+        operator: In
+        values: ["internal", "public-facing"]
+    matchFields:
+      - key: workload.spec.source.git
+        operator: Exists
+"""
+    change(directory / "supply-chain.yaml", "  selector:\n    type: web\n", selector)
+    done = run(directory, "lint", "-f", "supply-chain.yaml")
+    assert done.code == 1
+    told = [line.partition(": ClusterSupplyChain/web ") for line in done.err.splitlines()]
+    assert [(place, text.rpartition(" ")[2]) for place, _, text in told] == [
+        ("supply-chain.yaml:8", "spec.selector"),
+        ("supply-chain.yaml:10", "spec.selectorMatchExpressions"),
+        ("supply-chain.yaml:14", "spec.selectorMatchFields"),
+    ]
+
+
 def test_a_selector_of_the_wrong_form_is_complained_about_once(directory: Path) -> None:
     change(directory / "supply-chain.yaml", "    type: web", "    matchLabels: {type: web}")
     done = run(directory, "lint", "-f", "supply-chain.yaml")
