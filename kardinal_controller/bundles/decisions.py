@@ -13,7 +13,7 @@ from kardinal.objects import JsonObject
 from kardinal.promotion.api import Pipeline
 from kardinal.promotion.api.bundle import BundlePhase
 from kardinal.promotion.api.commands import create_command
-from kardinal.promotion.api.names import LABEL_PIPELINE
+from kardinal.promotion.api.names import LABEL_PIPELINE, WAITING_FOR_GRAPH
 from kardinal.promotion.translation.errors import (
     GraphChanged,
     GraphRefused,
@@ -216,9 +216,9 @@ def waiting_for_pipeline(facts: Facts) -> Decision:
 def waiting_for_author(facts: Facts) -> Decision:
     """Return the decision for a Bundle whose Graph a person writes and that has none yet."""
     name = facts.bundle.metadata.name
-    command = command_of("Bundle", "WaitingForGraph", pipeline=facts.label, bundle=name)
+    command = command_of("Bundle", WAITING_FOR_GRAPH, pipeline=facts.label, bundle=name)
     message = f"a person writes its Graph, which has its name and spec.bundleRef: {name}; to print one: {command}"
-    return Decision(Report(), "WaitingForGraph", "WaitingForGraph", message)
+    return Decision(Report(), "Available", WAITING_FOR_GRAPH, message)
 
 
 def waiting_for_graph() -> Decision:
@@ -255,7 +255,7 @@ def refused(facts: Facts, error: PromotionError) -> Decision:
     if isinstance(error, SkipDenied):
         return Decision(Report(), "SkipDenied", "SkipDenied", str(error))
     if isinstance(error, GraphRefused):
-        return Decision(Report(), "WaitingForGraph", "GraphRefused", str(error))
+        return Decision(Report(), "Available", WAITING_FOR_GRAPH, str(error))
     if isinstance(error, InvalidSpec):
         return Decision(Report(), "Failed", "InvalidSpec", str(error), invalid=error.problems[0].reason)
     return Decision(

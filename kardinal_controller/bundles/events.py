@@ -14,15 +14,15 @@ from typing import Literal
 
 from kardinal.promotion.api import Bundle
 from kardinal.promotion.api.bundle import BundleStatus, EnvironmentStatus, Rollback
-from kardinal.promotion.api.names import ANNOTATION_SOURCE
+from kardinal.promotion.api.names import ANNOTATION_SOURCE, WAITING_FOR_GRAPH
 from kardinal.promotion.api.promotion_step import NO_AGENT
 from kardinal.promotion.translation.rollback import AUTOMATIC
-from kardinal_controller.bundles.notices import OUTDATED, PAUSED
+from kardinal_controller.bundles.notices import GRAPH_REFUSED, OUTDATED, PAUSED
 from kardinal_controller.bundles.progress import is_displaced
 
 __all__ = ["CountBundle", "CountRollback", "Effect", "EmitEvent", "LogChange", "effects", "story"]
 
-_EXPECTED = frozenset(["WaitingForGraph", "Promoting", "Verified", "Superseded"])
+_EXPECTED = frozenset([WAITING_FOR_GRAPH, "Promoting", "Verified", "Superseded"])
 """Reasons that ask for no action; an Event with another one is a warning."""
 
 _UNSEEN = EnvironmentStatus(state="Pending")
@@ -131,7 +131,7 @@ def _events(before: BundleStatus, after: BundleStatus) -> Iterator[EmitEvent]:
 
     A Bundle that waits for a newer one gets none: a backlog would bury the Events of the one that starts.
     """
-    for name in ("Ready", "Warning", "MergedOutOfBand", "TagMoved", NO_AGENT):
+    for name in ("Ready", "Warning", "MergedOutOfBand", "TagMoved", NO_AGENT, GRAPH_REFUSED):
         old = before.condition(name)
         new = after.condition(name)
         if new is None or new.reason == "Waiting":

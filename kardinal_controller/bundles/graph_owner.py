@@ -12,11 +12,13 @@ from collections.abc import Collection, Iterable, Sequence
 from kardinal.kube import Client, NotFound
 from kardinal.objects import GRAPH, JsonObject, Key, ResourceType, controller_of, key_of
 from kardinal.objects.conditions import find_condition
+from kardinal.promotion.api.names import WAITING_FOR_GRAPH
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.promotion.translation.authored import is_offered
 from kardinal.promotion.translation.recorded import is_recorded, spec_hash
 from kardinal.runtime import Source, Watch
 from kardinal.runtime.predicates import generation_changed, status_changed
+from kardinal_controller.bundles.notices import GRAPH_REFUSED
 from kardinal_controller.caches import Caches
 from kardinal_controller.graphs.ownership import ADMITTED, UNDECIDED, Admission
 from kardinal_controller.graphs.persons import GraphsOfPersons
@@ -93,7 +95,10 @@ class GraphsWithoutController:
         ready = find_condition(status, "Ready") or {}
         if "graphRef" in status and status.get("graph", {}).get("uid") != metadata["uid"]:
             return Admission("refused", f"Bundle {name} has started with another Graph: create another Bundle")
-        if ready.get("reason") in (None, "WaitingForGraph", "Promoting"):
+        refusal = find_condition(status, GRAPH_REFUSED)
+        if refusal is not None:
+            return Admission("refused", str(refusal["message"]))
+        if ready.get("reason") in (None, WAITING_FOR_GRAPH, "Promoting"):
             # Its reconciler is about to look at the Graph, or to take it back.
             return UNDECIDED
         return Admission("refused", f"Bundle {name} does not go by it: {ready['reason']}: {ready.get('message', '')}")

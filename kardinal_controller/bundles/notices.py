@@ -4,6 +4,7 @@
     Held       an environment is kept from its next effect: by a gate, a freeze, or until a person puts something right
     TagMoved   a tag is another image than it was when the Bundle started
     NoAgent    no agent serves the shard of an environment
+    GraphRefused  the Graph that a person has written for it is not walked
     Outdated   its Graph differs from the Graph that would be made today from the Pipeline and the gates
 
 A condition that is not true is absent. Texts of other people in a message (the message of a freeze, the values of a
@@ -20,16 +21,17 @@ from kardinal.promotion.api.bundle import BundlePhase
 from kardinal.promotion.api.commands import create_command
 from kardinal.promotion.api.promotion_step import NO_AGENT
 from kardinal.promotion.translation.drift import Drift
+from kardinal.promotion.translation.errors import GraphRefused
 from kardinal_controller.bundles.observe import Facts
 from kardinal_controller.bundles.rules import Projection
 
-__all__ = ["HELD", "NOTICES", "OUTDATED", "PAUSED", "TAG_MOVED", "Notice", "notices"]
+__all__ = ["GRAPH_REFUSED", "HELD", "OUTDATED", "PAUSED", "TAG_MOVED", "Notice", "notices"]
 
 PAUSED = "Paused"
 HELD = "Held"
 OUTDATED = "Outdated"
 TAG_MOVED = "TagMoved"
-NOTICES = (PAUSED, HELD, OUTDATED, TAG_MOVED, NO_AGENT)
+GRAPH_REFUSED = "GraphRefused"
 
 _SHOWN = 4
 """The most environments, and differences of one environment, in a message; of further ones it has the number."""
@@ -60,6 +62,8 @@ def notices(projection: Projection, phase: BundlePhase) -> Iterator[Notice]:
         texts = [f"{each.reference} was {each.digest} and is {each.moved_to}" for each in moved]
         remedy = "environments without update.pinDigest get the image of today: to promote what was meant there, create"
         yield Notice(TAG_MOVED, TAG_MOVED, f"{_few(texts)}; {remedy} a Bundle with its digest")
+    if isinstance(facts.done.refusal, GraphRefused):
+        yield Notice(GRAPH_REFUSED, GRAPH_REFUSED, str(facts.done.refusal))
     if phase in ("Promoting", "Failed") and (found := _outdated(facts)) is not None:
         yield found
 

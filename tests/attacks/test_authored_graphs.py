@@ -34,8 +34,9 @@ def condition(obj: JsonObject, kind: str) -> JsonObject:
 async def refused(world: World, why: str, name: str = "app-1") -> None:
     """Wait until Graph and Bundle say why the Graph is refused; nothing was made of it."""
     bundle_says = await world.wait_for(BUNDLE, name, lambda obj: why in condition(obj, "Ready").get("message", ""))
-    assert condition(bundle_says, "Ready")["reason"] == "GraphRefused"
-    assert bundle_says["status"]["phase"] == "WaitingForGraph"
+    assert condition(bundle_says, "Ready")["reason"] == "WaitingForGraph"
+    assert condition(bundle_says, "GraphRefused")["status"] == "True"
+    assert bundle_says["status"]["phase"] == "Available"
     found = await world.wait_for(GRAPH, name, lambda obj: why in condition(obj, "Accepted").get("message", ""))
     assert condition(found, "Accepted")["reason"] == "NotAdmitted"
     await world.settle()

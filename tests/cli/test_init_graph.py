@@ -136,6 +136,13 @@ spec:
     return found
 
 
+def is_waiting(stored: JsonObject) -> bool:
+    """Return whether a Bundle is Available, and waits for its Graph."""
+    status = stored.get("status", {})
+    reasons = {each["type"]: each["reason"] for each in status.get("conditions", ())}
+    return status.get("phase") == "Available" and reasons.get("Ready") == "WaitingForGraph"
+
+
 async def waiting_bundle(world: World, repository: GitRepository, *gates: JsonObject) -> None:
     """Have a Bundle wait for its Graph."""
     await make_promoter(world)
@@ -143,7 +150,7 @@ async def waiting_bundle(world: World, repository: GitRepository, *gates: JsonOb
     await start_controller(world)
     await start_simulator(world, delay=timedelta(0))
     await world.apply(manual_bundle())
-    await world.wait_for(BUNDLE, "app-1", lambda obj: obj.get("status", {}).get("phase") == "WaitingForGraph")
+    await world.wait_for(BUNDLE, "app-1", is_waiting)
 
 
 async def test_bundle_that_waits_for_its_graph_tells_how_to_make_one(

@@ -251,7 +251,9 @@ SITUATIONS: dict[str, tuple[PipelineObjects, Need, Tone, str, dict[str, Any]]] =
         {},
     ),
     "waits for its Graph": (
-        shown(bundle(status=conditioned("WaitingForGraph", "a person writes it")), graph=False),
+        shown(
+            bundle(status={**conditioned("WaitingForGraph", "a person writes it"), "phase": "Available"}), graph=False
+        ),
         "person",
         "you",
         "",

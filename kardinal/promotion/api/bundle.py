@@ -19,6 +19,7 @@ from kardinal.promotion.api.bundle_artifacts import (
     ResolvedImage,
 )
 from kardinal.promotion.api.evidence import Evidence
+from kardinal.promotion.api.names import WAITING_FOR_GRAPH
 from kardinal.promotion.kinds import BUNDLE
 
 __all__ = [
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 BundleType = Literal["image", "config", "mixed"]
-BundlePhase = Literal["Available", "WaitingForGraph", "Promoting", "Verified", "Failed", "Superseded", "SkipDenied"]
+BundlePhase = Literal["Available", "Promoting", "Verified", "Failed", "Superseded", "SkipDenied"]
 
 
 MAX_REQUESTS = 64
@@ -365,9 +366,8 @@ class BundleStatus(Status):
     phase: BundlePhase | None = None
     """`Available`: not started.
 
-    `WaitingForGraph`: with `intent.graph: manual`, until a Graph is admitted. `Promoting`: on its way. `Verified`:
-    Verified in every targeted environment. `Failed`. `Superseded`: a newer Bundle took its place. `SkipDenied`: it may
-    not skip an environment in `intent.skip`.
+    `Promoting`: on its way. `Verified`: Verified in every targeted environment. `Failed`. `Superseded`: a newer Bundle
+    took its place. `SkipDenied`: it may not skip an environment in `intent.skip`.
     """
     pipeline: Name | None = None
     """Pipeline that the Bundle has belonged to since it was first seen."""
@@ -404,6 +404,12 @@ class BundleStatus(Status):
     def has_ended(self) -> bool:
         """Return whether the promotion of the Bundle has ended; a new request can start it again."""
         return self.phase in ENDED_PHASES
+
+    @property
+    def waits_for_graph(self) -> bool:
+        """Return whether a person writes the Graph of the Bundle, and none is admitted yet."""
+        ready = self.condition("Ready")
+        return self.phase == "Available" and ready is not None and ready.reason == WAITING_FOR_GRAPH
 
 
 class Bundle(Resource):

@@ -38,6 +38,7 @@ __all__ = [
     "TYPE_SKIP_PERMISSION",
     "UI_SECRET",
     "VERSIONS",
+    "WAITING_FOR_GRAPH",
     "WEBHOOK_SECRET",
     "branch_name",
     "bundle_name",
@@ -51,6 +52,9 @@ __all__ = [
     "slug",
     "step_name",
 ]
+
+WAITING_FOR_GRAPH = "WaitingForGraph"
+"""The reason of the condition Ready of an Available Bundle whose Graph a person writes, until one is admitted."""
 
 LABEL_PIPELINE = "kardinal.io/pipeline"
 LABEL_BUNDLE = "kardinal.io/bundle"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import find_condition
 from kardinal.promotion.api.image import stored_versions
-from kardinal.promotion.api.names import LABEL_PIPELINE
+from kardinal.promotion.api.names import LABEL_PIPELINE, WAITING_FOR_GRAPH
 from kardinal.promotion.views.missing import unknown_bundle
 from kardinal.promotion.views.states import AVAILABLE
 
@@ -88,13 +88,20 @@ def _line(bundle: JsonObject) -> BundleLine:
     return BundleLine(
         name=bundle["metadata"]["name"],
         versions=stored_versions(spec["artifacts"]),
-        phase=status.get("phase") or AVAILABLE,
+        phase=_shown_phase(status, ready),
         environments={name: entry["state"] for name, entry in (status.get("environments") or {}).items()},
         commit=provenance.get("commitSHA") or "",
         author=provenance.get("author") or "",
         created=_created(bundle),
         message=(ready.get("message") or "") if ready else "",
     )
+
+
+def _shown_phase(status: JsonObject, ready: JsonObject | None) -> str:
+    """Return what `states.phase_of` returns, from the stored status."""
+    phase = status.get("phase") or AVAILABLE
+    waits = phase == AVAILABLE and ready is not None and ready.get("reason") == WAITING_FOR_GRAPH
+    return WAITING_FOR_GRAPH if waits else str(phase)
 
 
 def _created(bundle: JsonObject) -> datetime:

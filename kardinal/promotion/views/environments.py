@@ -160,7 +160,7 @@ def _edges(pipeline: Pipeline, bundle: Bundle, topology: Topology | None) -> Map
     """
     if topology is not None:
         return topology.upstreams
-    if bundle.status.phase == "WaitingForGraph":
+    if bundle.status.waits_for_graph:
         # Its Graph says where it goes.
         return {}
     try:

@@ -15,6 +15,7 @@ from kardinal.objects import JsonObject
 from kardinal.objects.conditions import find_condition
 from kardinal.promotion.api import Bundle, PromotionStep
 from kardinal.promotion.api.image import bundle_versions
+from kardinal.promotion.api.names import WAITING_FOR_GRAPH
 from kardinal.promotion.api.promotion_step import ENDED_STATES
 from kardinal.promotion.policy.hold_gate import why_held
 from kardinal.promotion.views.environments import EnvironmentState, promotion_states
@@ -109,9 +110,9 @@ def _unhealthy(found: EnvironmentState, states: Sequence[EnvironmentState]) -> s
 
 
 def _result(objects: PipelineObjects, bundle: Bundle, found: EnvironmentState, gates: Sequence[GateLine]) -> str:
-    if bundle.status.phase == "WaitingForGraph":
+    if bundle.status.waits_for_graph:
         ready = bundle.status.condition("Ready")
-        return f"{title_of(bundle.status.phase)}: {ready.message if ready else found.message}"
+        return f"{title_of(WAITING_FOR_GRAPH)}: {ready.message if ready else found.message}"
     if found.state in ENDED_STATES:
         return f"{found.state.upper()}: {found.message}" if found.message else found.state.upper()
     if found.state in ("Skipped", "NotTargeted"):

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from kardinal.promotion.api.names import WAITING_FOR_GRAPH
+
 if TYPE_CHECKING:
     from kardinal.promotion.api import Bundle
 
@@ -33,8 +35,8 @@ __all__ = [
 AVAILABLE = "Available"
 """The phase that is shown for a Bundle without `status.phase`."""
 
-UNDER_WAY = (AVAILABLE, "WaitingForGraph", "Promoting")
-"""The phases of a Bundle that has not ended."""
+UNDER_WAY = (AVAILABLE, WAITING_FOR_GRAPH, "Promoting")
+"""The shown phases of a Bundle that has not ended."""
 
 SUPERSEDED = "Superseded"
 """The state that is shown for a promotion that was given up for a newer Bundle; its PromotionStep is Failed."""
@@ -73,7 +75,7 @@ _ALL: Final = (
     ),
     State(
         "Bundle",
-        "WaitingForGraph",
+        WAITING_FOR_GRAPH,
         "A person writes its Graph, which is not there yet or was refused. The condition Ready says which, and why.",
         "kardinal init --mode graph --from PIPELINE --bundle BUNDLE",
     ),
@@ -185,8 +187,8 @@ def title_of(state: str) -> str:
 
 
 def phase_of(bundle: Bundle) -> str:
-    """Return the phase of a Bundle; defaults to `Available`."""
-    return bundle.status.phase or AVAILABLE
+    """Return the phase that is shown for a Bundle: that of its status, `WaitingForGraph`, or else `Available`."""
+    return WAITING_FOR_GRAPH if bundle.status.waits_for_graph else bundle.status.phase or AVAILABLE
 
 
 def no_longer_healthy(message: str) -> str:
