@@ -61,6 +61,15 @@ def test_json_has_ids_and_states(tmp_path: Path) -> None:
     assert {"before": "dev", "after": "prod", "kind": "gate"} in drawn["edges"]
 
 
+def test_hook_is_drawn_after_its_node(tmp_path: Path) -> None:
+    reading = config("reading", {"x": "${db.data.x}"}, finalizes="db")
+    drawn = json.loads(export(tmp_path, graph(config("db"), config("hook", finalizes="db"), reading), "-o", "json").out)
+    assert drawn["edges"] == [
+        {"before": "db", "after": "reading", "kind": "data"},
+        {"before": "db", "after": "hook", "kind": "order"},
+    ]
+
+
 @pytest.mark.parametrize("output", ["mermaid", "dot"])
 def test_a_state_that_is_written_to_break_out_stays_text(tmp_path: Path, output: str) -> None:
     state = 'x"]; click n0 "javascript:alert(1)" <img src=x> #quot; \\'
