@@ -264,7 +264,8 @@ def conditions(of: Callable[[str], Source]) -> Source:
 def texts(of: Callable[[str], Source], wild: Source) -> list[tuple[Any, ...]]:
     return [
         *arithmetic("string", "+")(of, wild),
-        ("string({})", st.one_of(*map(of, ("int", "uint", "bool", "string", "bytes", "duration", "timestamp")))),
+        # Not of durations: cel-cpp writes 1.500s, where cel-go and kardinal write 1.5s.
+        ("string({})", st.one_of(*map(of, ("int", "uint", "bool", "string", "bytes", "timestamp")))),
         ("{}.{}()", of("string"), st.sampled_from(["lowerAscii", "upperAscii", "trim", "reverse"])),
         ("{}.substring({})", of("string"), SMALL),
         ("{}.substring({}, {})", of("string"), SMALL, SMALL),
