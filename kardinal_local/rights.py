@@ -59,6 +59,7 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         _rule("get list watch create patch delete", "experimental.kro.run", "graphs"),
         _rule("patch", "experimental.kro.run", "graphs/status"),
         _rule("list watch create delete", "experimental.kro.run", "graphrevisions"),
+        _rule("patch", "experimental.kro.run", "graphrevisions/status"),
         _EVENTS,
         *_WORKLOADS,
         _NAMESPACES,

@@ -60,6 +60,7 @@ SELDOM = {
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
         Permission("graphs.experimental.kro.run", "get"): "a Graph that is there before the informer has seen it",
         Permission("graphrevisions.experimental.kro.run", "delete"): "a Graph that was revised more often than is kept",
+        Permission("graphrevisions.experimental.kro.run/status", "patch"): "a Graph with objects outside its namespace",
         Permission("subjectaccessreviews.authorization.k8s.io", "create"): "a scrape of metrics",
         Permission("tokenreviews.authentication.k8s.io", "create"): "a scrape of metrics",
     },
