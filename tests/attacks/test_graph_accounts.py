@@ -402,12 +402,12 @@ async def test_right_that_is_taken_away_leaves_objects_as_they_are(world: World)
     assert kept[0]["spec"]["replicas"] == 0
 
 
-async def test_object_of_another_namespace_is_not_made_whatever_the_account_may(world: World) -> None:
-    await make_account(world, "deployer", rule(*WRITES, on="deployments", group="apps"))
-    await allow(world, "deployer", rule(*WRITES, on="deployments", group="apps"), namespace=VICTIM, home=TEAM)
+async def test_object_of_another_namespace_is_made_only_if_the_account_may_make_it_there(world: World) -> None:
+    writes = rule(*WRITES, on="deployments", group="apps")
+    await make_account(world, "deployer", writes)
     await start_controller(world)
     await world.apply(graph(template(deployment(namespace=VICTIM))))
-    assert await nodes(world) == {"web": ("Error", "InvalidObject")}
+    assert await nodes(world) == {"web": ("Error", "AccessDenied")}
     assert await world.find(DEPLOYMENT, "web", VICTIM) is None
 
 
