@@ -67,7 +67,7 @@ async def buttons(world: World) -> AsyncIterator[Buttons]:
 async def test_a_promotion_is_planned_before_it_is_asked_for(
     world: World, buttons: Buttons, repository: GitRepository
 ) -> None:
-    await start_controller(world)
+    await start_controller(world, standalone=False)
     await world.apply(pipeline(repository, environments=[DEV]))
     await world.apply(bundle("my-app-1", tag="1.1.0"))
     head = repository.head()

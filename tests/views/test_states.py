@@ -11,6 +11,7 @@ import pytest
 from hack.docs.states import reference
 from kardinal.cli.main import main
 from kardinal.promotion.api.bundle import BundlePhase
+from kardinal.promotion.api.names import WAITING_FOR_GRAPH
 from kardinal.promotion.api.promotion_step import PromotionState
 from kardinal.promotion.views.states import STATES, SUPERSEDED, UNHEALTHY, WITHOUT_STEP, Answer, State, command_of
 
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        ("Bundle", get_args(BundlePhase)),
+        ("Bundle", (*get_args(BundlePhase), WAITING_FOR_GRAPH)),
         ("PromotionStep", get_args(PromotionState)),
         ("Environment", (*WITHOUT_STEP, SUPERSEDED)),
         ("Health", UNHEALTHY),
