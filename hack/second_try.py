@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,11 +25,17 @@ MOST = 3
 RECORD = Path("build", "second-tries")
 """The names of the tests that passed in their second try, a line each, relative to the current directory."""
 
+_FAILED = Path(".pytest_cache", "v", "cache", "lastfailed")
+
 
 def run(command: Sequence[str], options: Sequence[str]) -> int:
     """Run `command`, then its few failed tests again with these options of pytest; return the exit code."""
-    code, failed = _first_try(command)
-    if code == 0 or not 1 <= len(failed) <= MOST:
+    _FAILED.unlink(missing_ok=True)
+    code = subprocess.run(command, check=False).returncode
+    if code == 0:
+        return 0
+    failed = sorted(json.loads(_FAILED.read_text(encoding="utf-8"))) if _FAILED.exists() else []
+    if not 1 <= len(failed) <= MOST:
         return code
     print(f"SECOND TRY of {len(failed)} failed tests, one after another", flush=True)
     again = subprocess.run([sys.executable, "-m", "pytest", "-n0", *options, *failed], check=False).returncode
@@ -42,18 +46,6 @@ def run(command: Sequence[str], options: Sequence[str]) -> int:
         record.writelines(f"{name}\n" for name in failed)
     print("PASSED IN THE SECOND TRY:", *failed, sep="\n  ", flush=True)
     return 0
-
-
-def _first_try(command: Sequence[str]) -> tuple[int, list[str]]:
-    """Return the exit code of `command`, and the names of the tests that failed in it.
-
-    They stand in a cache of its own: another command may run pytest at the same time.
-    """
-    with tempfile.TemporaryDirectory(prefix="second-try-") as cache:
-        options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -o cache_dir={cache}"
-        code = subprocess.run(command, env={**os.environ, "PYTEST_ADDOPTS": options}, check=False).returncode
-        failed = Path(cache, "v", "cache", "lastfailed")
-        return code, sorted(json.loads(failed.read_text(encoding="utf-8"))) if failed.exists() else []
 
 
 def main() -> None:
