@@ -127,7 +127,8 @@ def test_a_preview_is_yaml_as_go_writes_it(value: Any, text: str) -> None:
 
 
 def test_a_preview_is_cut_and_its_digest_is_of_the_whole() -> None:
-    first, second = preview_of("ü" * 2_000 + "a"), preview_of("ü" * 2_000 + "b")
+    first = preview_of("ü" * 2_000 + "a")
+    second = preview_of("ü" * 2_000 + "b")
     assert len(first.text.encode()) <= PREVIEW_LIMIT
     assert first.text == second.text
     assert first.digest != second.digest
