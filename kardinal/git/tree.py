@@ -188,63 +188,96 @@ class TreeView:
 
 def apply(staging: Staging, tree: str, changes: Changes) -> str:
     """Return the id of `tree` after `changes`. Existing files keep their mode; empty directories are removed."""
+    root = _Directory.read(staging, tree)
     for path, content in changes.items():
         segments = split_path(path)
         if not segments:
             raise EditError(path, "names no file")
         if content is None:
-            tree = _delete(staging, tree, segments, path) or staging.add_tree({})
+            root.delete(staging, segments, path)
             continue
         if len(content) > EDITED_LIMIT:
             raise too_large(path, len(content), EDITED_LIMIT, used="written")
-        tree = _put(staging, tree, segments, content, path)
-    return tree
+        root.put(staging, segments, content, path)
+    return root.written(staging) or staging.add_tree({})
 
 
-def _put(staging: Staging, tree: str, segments: list[str], content: bytes, path: str) -> str:
-    entries = staging.tree(tree)
-    name = segments[0]
-    below = segments[1:]
-    there = entries.get(name)
-    if there is not None and there.is_symlink:
-        raise _is_link(path, name)
-    if below:
-        if there is None:
-            subtree = staging.add_tree({})
-        elif there.is_directory:
-            subtree = there.id
-        else:
-            raise EditError(path, f"{name} is not a directory")
-        changed = TreeEntry.directory(_put(staging, subtree, below, content, path))
-    elif there is None:
-        changed = TreeEntry.file(staging.add_blob(content))
-    elif there.is_file:
-        changed = TreeEntry(there.mode, staging.add_blob(content))
-    else:
-        raise EditError(path, f"{name} is not a file")
-    return tree if changed == there else staging.add_tree({**entries, name: changed})
+@dataclass(slots=True)
+class _Directory:
+    """A directory while files below it change: it is read once and written once, however many files change.
 
+    `entries` has the files, and the subdirectories as they were read. `below` has those that a change leads into.
+    """
 
-def _delete(staging: Staging, tree: str, segments: list[str], path: str) -> str | None:
-    """Return the id of the tree without the file, which need not exist; None if the tree would be empty."""
-    entries = staging.tree(tree)
-    name = segments[0]
-    below = segments[1:]
-    there = entries.get(name)
-    if there is None:
-        return tree
-    if there.is_symlink:
-        raise _is_link(path, name)
-    left = {other: entry for other, entry in entries.items() if other != name}
-    if below:
-        subtree = _delete(staging, there.id, below, path) if there.is_directory else there.id
-        if subtree == there.id:
-            return tree
-        if subtree is not None:
-            left = {**entries, name: TreeEntry.directory(subtree)}
-    elif not there.is_file:
-        raise EditError(path, f"{name} is not a file")
-    return staging.add_tree(left) if left else None
+    tree: str | None
+    """The id of the tree that was read; None for a new directory."""
+    entries: dict[str, TreeEntry]
+    below: dict[str, _Directory] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, staging: Staging, tree: str) -> _Directory:
+        return cls(tree, dict(staging.tree(tree)))
+
+    def put(self, staging: Staging, segments: list[str], content: bytes, path: str) -> None:
+        """Write the file at `segments` below this directory; `path` is for errors."""
+        name, *rest = segments
+        there = self._entry(name, path)
+        if rest:
+            directory = self._subdirectory(staging, name)
+            if directory is None and there is not None:
+                raise EditError(path, f"{name} is not a directory")
+            if directory is None:
+                directory = self.below[name] = _Directory(None, {})
+            directory.put(staging, rest, content, path)
+            return
+        self._check_file(name, path)
+        blob = staging.add_blob(content)
+        self.entries[name] = TreeEntry.file(blob) if there is None else TreeEntry(there.mode, blob)
+
+    def delete(self, staging: Staging, segments: list[str], path: str) -> None:
+        """Remove the file at `segments`, which need not exist, and the directories that are empty without it."""
+        name, *rest = segments
+        self._entry(name, path)
+        if rest:
+            directory = self._subdirectory(staging, name)
+            if directory is None:
+                return
+            directory.delete(staging, rest, path)
+            if not directory.entries and not directory.below:
+                del self.below[name]
+                self.entries.pop(name, None)
+            return
+        self._check_file(name, path)
+        self.entries.pop(name, None)
+
+    def written(self, staging: Staging) -> str | None:
+        """Return the id of the tree with all changes; None if it would be empty."""
+        entries = dict(self.entries)
+        for name, directory in self.below.items():
+            tree = directory.written(staging)
+            if tree is not None:
+                entries[name] = TreeEntry.directory(tree)
+        if self.tree is not None and entries == staging.tree(self.tree):
+            return self.tree
+        return staging.add_tree(entries) if entries else None
+
+    def _entry(self, name: str, path: str) -> TreeEntry | None:
+        there = self.entries.get(name)
+        if there is not None and there.is_symlink:
+            raise _is_link(path, name)
+        return there
+
+    def _check_file(self, name: str, path: str) -> None:
+        there = self.entries.get(name)
+        if name in self.below or (there is not None and not there.is_file):
+            raise EditError(path, f"{name} is not a file")
+
+    def _subdirectory(self, staging: Staging, name: str) -> _Directory | None:
+        """Return a subdirectory to change; None if there is none."""
+        there = self.entries.get(name)
+        if name not in self.below and there is not None and there.is_directory:
+            self.below[name] = _Directory.read(staging, there.id)
+        return self.below.get(name)
 
 
 def _is_link(path: str, name: str) -> EditError:

@@ -67,6 +67,21 @@ async def test_links_are_followed_inside_the_tree_and_refused_when_they_leave(
     await repository.inspect((await repository.head("main")).commit, look)
 
 
+async def test_a_thousand_files_of_one_directory_are_written_at_once(repository: Repository, bare: Git) -> None:
+    files = {f"rendered/{number}.yaml": b"x: %d\n" % number for number in range(1000)}
+    await repository.land("main", lambda tree: files, message("dev"))
+    listed = bare("ls-tree", "-r", "--name-only", "main", "rendered").splitlines()
+    assert set(listed) == files.keys()
+
+
+async def test_a_file_takes_the_place_of_a_directory_and_the_other_way_round(repository: Repository, bare: Git) -> None:
+    emptied = dict.fromkeys(bare("ls-tree", "-r", "--name-only", "main", "environments/dev").splitlines())
+    changes = {**emptied, "environments/dev": b"a file", "README.md": None, "README.md/text": b"below"}
+    await repository.land("main", lambda tree: changes, message("dev"))
+    assert bare("cat-file", "-p", "main:environments/dev") == "a file"
+    assert bare("cat-file", "-p", "main:README.md/text") == "below"
+
+
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "../x", "a/../../x", "a/..", "", ".git/config", "a/.GIT/x", "a\\..\\x", "a\0b"]
 )
