@@ -88,6 +88,8 @@ def read_manifests(text: str) -> Iterator[Manifest]:
             root = loader.get_node()
             if root is not None and _size(root, {}) > _VALUES_LIMIT:
                 raise ManifestError(root.start_mark.line + 1, f"aliases make more than {_VALUES_LIMIT:,} values of it")
+            if root is not None:
+                _check_keys(root, set())
             body = loader.construct_document(root) if root is not None else None
             if root is not None and isinstance(body, dict):
                 yield Manifest(body, root)
@@ -113,6 +115,22 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
         known[id(node)] = _VALUES_LIMIT + 1
         known[id(node)] = 1 + sum(_size(part, known) for part in _parts(node))
     return known[id(node)]
+
+
+def _check_keys(node: yaml.Node, seen: set[int]) -> None:
+    """Raise `ManifestError` for a key that a mapping has twice: the first value, or a whole object, would be lost."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        keys: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                remedy = "keep one, or separate two objects by a line with ---"
+                raise ManifestError(key.start_mark.line + 1, f"the key {key.value[:60]!r} is there twice: {remedy}")
+            keys |= {key.value} if isinstance(key, yaml.ScalarNode) else set()
+    for part in _parts(node):
+        _check_keys(part, seen)
 
 
 def _parts(node: yaml.Node) -> Iterator[yaml.Node]:

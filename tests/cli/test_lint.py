@@ -109,6 +109,13 @@ def test_a_mistake_is_told_with_its_line_and_the_remedy(tmp_path: Path, before: 
     assert not done.out
 
 
+def test_objects_without_a_line_between_them_are_refused_because_the_first_would_be_lost(tmp_path: Path) -> None:
+    gate = "apiVersion: kardinal.io/v1alpha1\nkind: PolicyGate\nmetadata: {name: a}\nspec: {expression: 'true'}\n"
+    done = lint(tmp_path, gate * 2)
+    assert done.code == 1
+    assert ":5: not YAML: the key 'apiVersion' is there twice" in " ".join(f"{done.out} {done.err}".split())
+
+
 def test_gates_and_bundles_are_checked_as_well(tmp_path: Path) -> None:
     head = "apiVersion: kardinal.io/v1alpha1\nkind: {}\nmetadata: {{name: x}}\nspec:\n"
     gate = head.format("PolicyGate") + "  expression: schedule.isWeekendd\n"
