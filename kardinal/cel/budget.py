@@ -40,16 +40,30 @@ STANDARD_LIMITS: Final = Limits(steps=100_000, memory=16 << 20, cpu=100_000 * ST
 
 
 class Budget:
-    """The remaining steps and memory; evaluations with a common limit share one budget."""
+    """The remaining steps and memory; evaluations with a common limit share one budget.
 
-    __slots__ = ("_look", "_started", "limits", "memory", "steps")
+    CPU time counts from `start_clock` to `stop_clock`: what the thread does between two evaluations, such as a
+    collection of garbage, is none of theirs.
+    """
+
+    __slots__ = ("_cpu", "_look", "_started", "limits", "memory", "steps")
 
     def __init__(self, limits: Limits = STANDARD_LIMITS) -> None:
         self.limits = limits
         self.steps = limits.steps
         self.memory = limits.memory
         self._look = self.steps - self.steps // _CHECKS
+        self._cpu = 0.0
         self._started: float | None = None
+
+    def start_clock(self) -> None:
+        """Count the CPU time of this thread from here."""
+        self._started = time.thread_time()
+
+    def stop_clock(self) -> None:
+        """Count no CPU time from here."""
+        self._cpu = self._spent()
+        self._started = None
 
     def spend(self, steps: int, memory: int = 0) -> None:
         """Subtract the cost of the next operation; raises Fault when the budget does not cover it."""
@@ -65,9 +79,9 @@ class Budget:
             raise Fault("limit", f"the values of the expression take more than {self.limits.memory >> 20} MiB")
 
     def _look_at_the_clock(self) -> None:
-        spent = time.thread_time()
-        if self._started is None:
-            self._started = spent
-        elif self.limits.cpu is not None and spent - self._started > self.limits.cpu:
+        if self.limits.cpu is not None and self._spent() > self.limits.cpu:
             raise CpuTimeExceeded
         self._look = self.steps - self.limits.steps // _CHECKS
+
+    def _spent(self) -> float:
+        return self._cpu if self._started is None else self._cpu + time.thread_time() - self._started

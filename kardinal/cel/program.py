@@ -99,17 +99,22 @@ class Program:
 
         `budget` defaults to a new one with the limits of the library.
         """
+        return self._outcome(Frame(scope, now, budget or Budget(self._limits)))
+
+    def _outcome(self, frame: Frame) -> Outcome:
         # The values of an evaluation die with it. Ten thousand of them would make the collector of garbage visit
         # everything else that lives, which takes longer than the evaluation.
         collecting = gc.isenabled()
         gc.disable()
+        frame.budget.start_clock()
         try:
-            return self._outcome(Frame(scope, now, budget or Budget(self._limits)))
+            return self._answer(frame)
         finally:
+            frame.budget.stop_clock()
             if collecting:
                 gc.enable()
 
-    def _outcome(self, frame: Frame) -> Outcome:
+    def _answer(self, frame: Frame) -> Outcome:
         try:
             frame.budget.spend(self._weight)
             return Value(to_json(self._evaluate(frame), frame.budget))

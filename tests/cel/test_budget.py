@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -140,6 +141,20 @@ def test_cpu_time_stops_an_evaluation_without_an_outcome() -> None:
     with pytest.raises(cel.CpuTimeExceeded):
         program.evaluate(scope, now=NOW, budget=cel.Budget(limits))
     assert program.evaluate(scope, now=NOW) == cel.Value(True)
+
+
+def test_cpu_time_between_two_evaluations_is_not_counted() -> None:
+    limits = cel.Limits(steps=100_000, memory=1 << 20, cpu=0.05)
+    program = cel.compile("few.all(a, few.all(b, a + b >= 0))")
+    budget = cel.Budget(limits)
+    scope = {"few": list(range(10))}
+    while budget.steps > limits.steps // 2:
+        assert program.evaluate(scope, now=NOW, budget=budget) == cel.Value(True)
+    later = time.thread_time() + 2 * 0.05
+    while time.thread_time() < later:
+        pass
+    while budget.steps > limits.steps // 4:
+        assert program.evaluate(scope, now=NOW, budget=budget) == cel.Value(True)
 
 
 def test_the_rules_of_a_crd_are_not_priced() -> None:
