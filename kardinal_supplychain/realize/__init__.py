@@ -3,6 +3,7 @@
 context       the values that the tags of a template read
 interpolate   `$(path)$` in the strings of a template
 stamp         the object of a resource, with its namespace, labels, owner reference and hashes
+bundle        the Bundle of a resource, and when another one is due
 outputs       the outputs of a stamped object, with preview and digest
 preview       a value as YAML, as the status shows it
 health        the health of a stamped object

@@ -24,6 +24,7 @@ from kardinal_supplychain.api.templates import TemplateSpec
 from kardinal_supplychain.blueprints.compile import InputEdge, inputs_of, stamping_order
 from kardinal_supplychain.blueprints.options import chosen_option
 from kardinal_supplychain.blueprints.params import ResolvedParam, resolve_params
+from kardinal_supplychain.realize.bundle import is_bundle, stamp_bundle
 from kardinal_supplychain.realize.conditions import words_of
 from kardinal_supplychain.realize.context import InputValues, SourceValue, template_context
 from kardinal_supplychain.realize.outputs import Outputs
@@ -158,7 +159,7 @@ class _Renderer:
         )
         try:
             rendered = render_template(template, context)
-            stamped = stamp_object(rendered, owner=self._owner, place=place, inputs=inputs.to_json())
+            stamped = self._marked(rendered, place, inputs)
         except KardinalError as error:
             return RenderedResource(
                 name=resource.name, template_kind=kind, template=name, params=params, error=str(error)
@@ -167,6 +168,11 @@ class _Renderer:
             passed = {"url": inputs.deployment.url, "revision": inputs.deployment.revision}
             self._outputs[resource.name] = {**passed, **self._outputs.get(resource.name, {})}
         return RenderedResource(name=resource.name, template_kind=kind, template=name, params=params, object=stamped)
+
+    def _marked(self, rendered: JsonObject, place: ResourcePlace, inputs: InputValues) -> JsonObject:
+        if is_bundle(rendered):
+            return stamp_bundle(rendered, owner=self._owner, place=place, inputs=inputs.to_json(), posted=None)
+        return stamp_object(rendered, owner=self._owner, place=place, inputs=inputs.to_json())
 
     def _missing(self, resource: AnyResource) -> list[str]:
         missing = []

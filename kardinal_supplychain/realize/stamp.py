@@ -30,7 +30,15 @@ from kardinal_supplychain.realize.interpolate import (
     interpolate,
 )
 
-__all__ = ["ANNOTATION_INPUTS", "ANNOTATION_STAMP", "ResourcePlace", "StampError", "render_template", "stamp_object"]
+__all__ = [
+    "ANNOTATION_INPUTS",
+    "ANNOTATION_STAMP",
+    "ResourcePlace",
+    "StampError",
+    "metadata_texts",
+    "render_template",
+    "stamp_object",
+]
 
 ANNOTATION_STAMP = "kardinal.io/stamp"
 """On a stamped object: the hash of its render."""
@@ -117,8 +125,8 @@ def stamp_object(rendered: JsonObject, *, owner: JsonObject, place: ResourcePlac
         "metadata": {
             **metadata,
             "namespace": namespace,
-            "labels": {**_texts(metadata, "labels"), **place.labels(owner)},
-            "annotations": {**_texts(metadata, "annotations"), **marks},
+            "labels": {**metadata_texts(metadata, "labels"), **place.labels(owner)},
+            "annotations": {**metadata_texts(metadata, "annotations"), **marks},
             "ownerReferences": [reference],
         },
     }
@@ -136,7 +144,8 @@ def _check_name(metadata: Mapping[str, Any], lifecycle: Lifecycle) -> None:
         raise StampError("the object has neither metadata.name nor metadata.generateName")
 
 
-def _texts(metadata: Mapping[str, Any], field: str) -> Mapping[str, str]:
+def metadata_texts(metadata: Mapping[str, Any], field: str) -> Mapping[str, str]:
+    """Return the labels or annotations of a rendered object. Raises `StampError` if a value is not a text."""
     values = metadata.get(field) or {}
     if not isinstance(values, dict):
         raise StampError(f"metadata.{field} of the object is not a map")

@@ -13,6 +13,7 @@ from kardinal_supplychain.api.fields import TEMPLATE_LIMIT
 from kardinal_supplychain.api.templates import DeploymentTemplateSpec, TemplateSpec
 from kardinal_supplychain.jsonpath import PathError, parse_path
 from kardinal_supplychain.problems import SupplyChainProblem
+from kardinal_supplychain.realize.bundle import bundle_problems, is_bundle
 from kardinal_supplychain.realize.context import ROOTS
 from kardinal_supplychain.realize.interpolate import InterpolationError, Tag, encoded_json, tags_within
 from kardinal_supplychain.realize.outputs import output_paths
@@ -49,6 +50,9 @@ def body_problems(template: dict[str, object], *, roots: tuple[str, ...]) -> Ite
         return
     if size > TEMPLATE_LIMIT:
         yield SupplyChainProblem("spec.template", f"it has {size:,} bytes, and at most {TEMPLATE_LIMIT:,} are allowed")
+    if is_bundle(template):
+        for problem in bundle_problems(template):
+            yield SupplyChainProblem(f"spec.template.{problem.field}", problem.message, problem.remedy)
     metadata = template.get("metadata")
     if isinstance(metadata, dict) and "namespace" in metadata:
         yield SupplyChainProblem(
@@ -83,8 +87,15 @@ def template_warnings(spec: TemplateSpec) -> Iterator[SupplyChainProblem]:
     for field in ("apiVersion", "kind"):
         if field not in spec.template:
             yield SupplyChainProblem("spec.template", f"no object can be made of it without {field}")
+    if is_bundle(spec.template) and spec.health_rule is None:
+        yield SupplyChainProblem(
+            "spec",
+            "the owner is ready as soon as the Bundle is created",
+            "write healthRule: {singleConditionType: Ready}, which is True once every environment is Verified",
+        )
     metadata = spec.template.get("metadata")
-    if spec.lifecycle == "mutable" and isinstance(metadata, dict) and "name" not in metadata:
+    is_updated = spec.lifecycle == "mutable" and not is_bundle(spec.template)
+    if is_updated and isinstance(metadata, dict) and "name" not in metadata:
         yield SupplyChainProblem(
             "spec.template.metadata",
             "an object without a name is made anew for each change",
