@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
+
 from kardinal.cli.table import text_width
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import PatchType
@@ -49,6 +51,7 @@ TABLES: dict[str, tuple[tuple[str, ...], set[str]]] = {
 }
 
 
+@pytest.mark.virtual_time("two tables show the same ages")
 async def test_tables_fit_and_show_every_name_state_and_version(
     cli: InProcess, world: World, repository: GitRepository
 ) -> None:

@@ -80,6 +80,7 @@ async def test_document_is_computed_once_for_all_who_look_and_not_after_they_lef
 ) -> None:
     await world.apply(app(), bundle("my-app-1"))
     page = await start_page(world)
+    await world.settle()
     feed = page.page.feed
     subject = FeedSubject("Pipeline", Key(TEAM, "my-app"))
     computed = 0

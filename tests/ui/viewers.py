@@ -16,6 +16,7 @@ from kardinal.kube import KubeError
 from kardinal.objects import SERVICE_ACCOUNT, ResourceType
 from kardinal.promotion.kinds import BUNDLE, PIPELINE, POLICY_GATE
 from kardinal.runtime.routes import HttpRoute, RouteGroup, add_routes
+from kardinal.runtime.scrapes import ACCESS_REVIEW
 from kardinal_controller.ui.access import Access, Reception, Reviews, Rights, Seat
 from tests.support.identities import RESOURCES
 from tests.support.names import TEAM
@@ -121,7 +122,7 @@ async def token_of(world: World, account: str) -> str:
 
 
 async def bind(world: World, user: str, role: str, *, namespace: str | None) -> None:
-    """Bind a user to a ClusterRole in a namespace, or everywhere."""
+    """Bind a user to a ClusterRole that lets it list Pipelines, in a namespace or everywhere, and wait until it may."""
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
     binding = {
         "apiVersion": f"{_RBAC}/v1",
@@ -131,6 +132,19 @@ async def bind(world: World, user: str, role: str, *, namespace: str | None) -> 
         "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": user}],
     }
     await world.client.apply(RESOURCES[kind], binding, field_manager="test", force=True)
+    attributes = {"verb": "list", "group": PIPELINE.group, "resource": PIPELINE.plural, "namespace": namespace or ""}
+    review = {
+        "apiVersion": ACCESS_REVIEW.api_version,
+        "kind": ACCESS_REVIEW.kind,
+        "metadata": {},
+        "spec": {"user": user, "resourceAttributes": attributes},
+    }
+
+    async def allowed() -> bool:
+        found: bool = (await world.client.create(ACCESS_REVIEW, review))["status"]["allowed"]
+        return found
+
+    await world.until(allowed)
 
 
 async def answer_of(answer: aiohttp.ClientResponse) -> tuple[int, Any]:
