@@ -1,4 +1,7 @@
-"""`kardinal explain`: why an environment has not been promoted to, with the values that its gates have read."""
+"""`kardinal explain`: why an environment has not been promoted to, with the values that its gates have read.
+
+Of an object, `explain KIND/NAME`, it says why that is as it is. Packages add kinds (`kardinal.cli.kinds`).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ import click
 
 from kardinal.cli.changes import changes
 from kardinal.cli.explain_graph import explain_graph
-from kardinal.cli.output import age, one_line, print_value, say, span, state_text, width
+from kardinal.cli.kinds import Explainer, added_explainers, load_explainer
+from kardinal.cli.output import age, one_line, print_value, say, say_labelled, span, state_text
 from kardinal.cli.session import Session, cluster_command, output_option
-from kardinal.cli.table import text_width, wrapped
 from kardinal.objects import EVENT
+from kardinal.objects.suggestions import nearest
 from kardinal.promotion.kinds import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.promotion.views.api_reader import EVENTS_OF_STEPS
 from kardinal.promotion.views.explanation import Explanation, explanation_of
@@ -24,14 +28,14 @@ from kardinal.promotion.views.status import unattended
 
 __all__ = ["explain"]
 
-_GRAPH = "graph/"
+_GRAPH = "graph"
 
 _WATCHED = {BUNDLE: None, POLICY_GATE: None, PROMOTION_STEP: None, EVENT: EVENTS_OF_STEPS}
 """The kinds whose changes `--watch` follows, with their field selectors."""
 
 
 @click.command()
-@click.argument("pipeline", metavar="PIPELINE|graph/NAME")
+@click.argument("pipeline", metavar="PIPELINE|KIND/NAME")
 @click.option("--env", "environment", metavar="ENVIRONMENT", help="Required for a Pipeline.")
 @click.option("--bundle", "name", metavar="NAME", help="Default: the Bundle under way, else the newest.")
 @click.option("--watch", is_flag=True, help="Print again whenever the answer changes; ends with Ctrl-C.")
@@ -40,11 +44,16 @@ _WATCHED = {BUNDLE: None, POLICY_GATE: None, PROMOTION_STEP: None, EVENT: EVENTS
 async def explain(
     session: Session, *, pipeline: str, environment: str | None, name: str | None, watch: bool, output: str
 ) -> None:
-    """Show what holds, or held, a Bundle before an environment; of graph/NAME what its nodes wait for."""
-    if pipeline.startswith(_GRAPH):
+    """Show what holds, or held, a Bundle before an environment; of graph/NAME what its nodes wait for.
+
+    With supply chains, workload/NAME and deliverable/NAME show which blueprint is chosen and why, and the template and
+    the parameters of each of its resources.
+    """
+    kind, slash, of_kind = pipeline.partition("/")
+    if slash:
         if environment is not None or name is not None or watch:
-            raise click.UsageError("--env, --bundle and --watch are about a Pipeline, not about a Graph")
-        await explain_graph(session, pipeline.removeprefix(_GRAPH), output)
+            raise click.UsageError(f"--env, --bundle and --watch are about a Pipeline, not about a {kind}")
+        await _explainer(kind, of_kind)(session, of_kind, output)
         return
     if environment is None:
         raise click.UsageError("Missing option '--env'.")
@@ -59,6 +68,18 @@ async def explain(
                 explanation = latest
                 say()
                 _print(explanation, output)
+
+
+def _explainer(kind: str, name: str) -> Explainer:
+    if kind == _GRAPH:
+        return explain_graph
+    known = added_explainers()
+    if kind in known:
+        return load_explainer(kind)
+    kinds = [_GRAPH, *sorted(known)]
+    near = nearest(kind, kinds)
+    remedy = f"did you mean {near}/{name}?" if near else f"there are {', '.join(kinds)}"
+    raise click.UsageError(f"there is no kind {kind} to explain; {remedy}")
 
 
 async def _explanation(session: Session, pipeline: str, environment: str, name: str | None) -> Explanation:
@@ -96,7 +117,6 @@ def _print(explanation: Explanation, output: str) -> None:
     if output != "table":
         print_value(_document(explanation), output)
         return
-    room = width()
     say(f"PROMOTION: {explanation.pipeline} / {explanation.environment}")
     say(f"  Bundle: {explanation.bundle} ({explanation.versions})")
     say("\nPOLICY GATES:")
@@ -104,39 +124,20 @@ def _print(explanation: Explanation, output: str) -> None:
     for gate in explanation.gates:
         answer = state_text(gate.answer) + " " * (7 - len(gate.answer))
         label = f"  {gate.name.ljust(columns)}  {f'[{gate.scope}]'.ljust(6)}  {answer}  "
-        _echo(label, one_line(gate.detail), room)
+        say_labelled(label, one_line(gate.detail))
         if gate.answer == "FAIL":
-            _echo(f"  {''.ljust(columns)}          ", _timing(gate), room)
+            say_labelled(f"  {''.ljust(columns)}          ", _timing(gate))
         if gate.answer == "FAIL" and gate.message:
-            _echo(f"  {''.ljust(columns)}          ", f"“{one_line(gate.message)}”", room)
+            say_labelled(f"  {''.ljust(columns)}          ", f"“{one_line(gate.message)}”")
     if not explanation.gates:
         say("  none")
     if explanation.failure:
         say()
-        _echo("", one_line(explanation.failure), room)
+        say_labelled("", one_line(explanation.failure))
     say()
     for note in explanation.notes:
-        _echo("NOTE: ", one_line(note), room)
-    _echo("RESULT: ", one_line(explanation.result), room)
-
-
-def _echo(label: str, text: str, room: int | None) -> None:
-    """Print a label and a text, wrapped to `room` columns.
-
-    The further lines are indented to the text, or by six columns if the label takes more than half of the room.
-    """
-    if room is None or text_width(label) + text_width(text) <= room:
-        say(label + text)
-        return
-    beside = room - text_width(label)
-    indent = " " * text_width(label) if beside >= room // 2 else "      "
-    first, *others = wrapped(text, room - len(indent))
-    if label.strip() and len(indent) < text_width(label):
-        say(label.rstrip())
-        label = indent
-    say((label if len(indent) == text_width(label) else indent) + first)
-    for line in others:
-        say(indent + line)
+        say_labelled("NOTE: ", one_line(note))
+    say_labelled("RESULT: ", one_line(explanation.result))
 
 
 def _timing(gate: GateLine) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import one_line, print_table, print_value, say
+from kardinal.cli.output import one_line, print_table, print_value, say, say_labelled
 from kardinal.cli.session import Session
 from kardinal.kube import NotFound
 from kardinal.objects import GRAPH, JsonObject
@@ -30,7 +30,7 @@ async def explain_graph(session: Session, name: str, output: str) -> None:
     say(f"GRAPH: {name}")
     rows = [[each["id"], each["kind"], each["state"], each["object"], one_line(each["waits"])] for each in nodes]
     print_table(["NODE", "KIND", "STATE", "OBJECT", "WAITS FOR"], rows, empty="the Graph was not walked yet")
-    say(f"RESULT: {one_line(result)}")
+    say_labelled("RESULT: ", one_line(result))
 
 
 def _nodes(graph: JsonObject) -> list[dict[str, Any]]:

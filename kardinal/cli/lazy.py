@@ -56,9 +56,11 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        near = get_close_matches(name, self.declared(), n=1)
-        if near and not ctx.resilient_parsing and self.find(name) is None:
-            ctx.fail(f"No such command {name!r}. Did you mean {near[0]}?")
+        # A command that is found needs no declaration of another package.
+        if not ctx.resilient_parsing and self.find(name) is None:
+            near = get_close_matches(name, self.declared(), n=1)
+            if near:
+                ctx.fail(f"No such command {name!r}. Did you mean {near[0]}?")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kardinal.cli.styles import for_terminal, mark_style, visible
-from kardinal.cli.table import laid_out
+from kardinal.cli.table import laid_out, text_width, wrapped
 from kardinal.objects.text import escaped
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = [
     "print_table",
     "print_value",
     "say",
+    "say_labelled",
     "span",
     "state_text",
     "styled",
@@ -93,6 +94,26 @@ def print_table(
 def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print text with its control characters escaped, except those of `styled`; on standard error with `err`."""
     click.echo(for_terminal(text), err=err, nl=nl)
+
+
+def say_labelled(label: str, text: str) -> None:
+    """Print a label and a text, which is wrapped on a terminal.
+
+    The further lines are indented to the text, or by six columns if the label takes more than half of the room.
+    """
+    room = width()
+    if room is None or text_width(label) + text_width(text) <= room:
+        say(label + text)
+        return
+    beside = room - text_width(label)
+    indent = " " * text_width(label) if beside >= room // 2 else "      "
+    first, *others = wrapped(text, room - len(indent))
+    if label.strip() and len(indent) < text_width(label):
+        say(label.rstrip())
+        label = indent
+    say((label if len(indent) == text_width(label) else indent) + first)
+    for line in others:
+        say(indent + line)
 
 
 def width() -> int | None:

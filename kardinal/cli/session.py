@@ -31,6 +31,7 @@ __all__ = [
     "cluster_options",
     "connect",
     "explained",
+    "is_unknown_kind",
     "output_option",
     "policy_namespaces_option",
     "table_option",
@@ -211,8 +212,7 @@ def explained(error: KubeError) -> CommandError:
             )
         case Forbidden():
             return CommandError(error.message, remedy="Ask for a role that allows it, or choose another --context.")
-        # For an unknown API group, the answer is plain text without a reason.
-        case NotFound() if not error.reason or "could not find the requested resource" in error.message:
+        case NotFound() if is_unknown_kind(error):
             return CommandError(
                 "this cluster does not know kardinal's resources", remedy="Install them: kubectl apply -f crds/"
             )
@@ -220,3 +220,8 @@ def explained(error: KubeError) -> CommandError:
             return CommandError(error.message)
         case _:
             return CommandError(f"the API server cannot be reached: {error}", remedy=_ENDS_WITH_REMEDY)
+
+
+def is_unknown_kind(error: NotFound) -> bool:
+    """Return whether the API server does not serve the kind; for an unknown group it answers without a reason."""
+    return not error.reason or "could not find the requested resource" in error.message

@@ -1,7 +1,12 @@
-"""The command that this package adds to `kardinal`, declared here so that `kardinal --help` imports nothing of it.
+"""The commands and kinds that this package adds to `kardinal`.
+
+Here, and in `kinds`, they are only declared, so that no help imports a command.
 
 render   `kardinal render`
-kinds    the checks of `kardinal lint`, by the entry point `carto.run` of the group `kardinal.kinds`
+kinds    the kinds that `kardinal lint`, `get` and `explain` learn
+checks   the checks of `kardinal lint`
+lists    `kardinal get workloads`, `deliverables` and `runnables`
+explain  `kardinal explain workload/NAME` and `deliverable/NAME`
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""`kardinal get`: lists of Pipelines, Bundles and the steps of a promotion.
+"""`kardinal get`: lists of Pipelines, Bundles and the steps of a promotion, and those that other packages add.
 
 pipelines   `kardinal get pipelines`
 bundles     `kardinal get bundles`
 steps       `kardinal get steps`
+
+`kardinal.cli.kinds` says how a package adds one. The commands of this package are found without a look at packages.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Mapping
 
 import click
 
+from kardinal.cli.kinds import added_lists
 from kardinal.cli.lazy import LazyCommand, LazyGroup
 
 __all__ = ["get"]
@@ -39,7 +42,10 @@ _COMMANDS = {
 
 class _Group(LazyGroup):
     def declared(self) -> Mapping[str, LazyCommand]:
-        return _COMMANDS
+        return {**_COMMANDS, **dict(sorted(added_lists().items()))}
+
+    def find(self, name: str) -> LazyCommand | None:
+        return _COMMANDS.get(name) or added_lists().get(name)
 
 
 @click.group(cls=_Group)
