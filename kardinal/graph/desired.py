@@ -14,9 +14,7 @@ from kardinal.graph.identity import (
     GraphIdentity,
     Kinds,
     ObjectKey,
-    graph_hash,
     node_label,
-    patch_marks,
 )
 from kardinal.objects import GRAPH, JsonObject
 from kardinal.objects.applied import content_hash
@@ -96,7 +94,7 @@ def desired_object(node: CompiledNode, body: JsonObject, key: ObjectKey, identit
     """Return the object of a rendered template; one outside the Graph's namespace has no owner reference to it."""
     given: dict[str, Any] = body["metadata"]
     label = node_label(node.id, identity)
-    marks = {GRAPH_LABEL: graph_hash(identity.namespace, identity.name), label: "template"}
+    marks = {GRAPH_LABEL: identity.hash, label: "template"}
     metadata: dict[str, Any] = {**given, "name": key.name, "labels": {**(given.get("labels") or {}), **marks}}
     if key.namespace != identity.namespace:
         metadata |= {"namespace": key.namespace} if key.namespace else {}
@@ -115,7 +113,7 @@ def desired_patch(
 ) -> Desired:
     """Return the fields that a rendered patch sets on the object of `key`, whose uid it is for."""
     given: dict[str, Any] = body["metadata"]
-    marks = patch_marks(identity)
+    marks = identity.patch_marks
     metadata = {**given, "labels": {**(given.get("labels") or {}), marks.node: node.id.lower()}}
     if key.namespace:
         metadata["namespace"] = key.namespace

@@ -52,11 +52,13 @@ class Evaluator:
 
     def tell(self, node: str, lifecycle: tuple[bool, bool] | None) -> None:
         """Let other nodes read whether a node is ready and updated; None for one of which this is not known."""
-        for index, name in enumerate(("ready()", "updated()")):
-            if lifecycle is None:
-                self.scope.pop(f"{node}.{name}", None)
-            else:
-                self.scope[f"{node}.{name}"] = lifecycle[index]
+        ready = f"{node}.ready()"
+        updated = f"{node}.updated()"
+        if lifecycle is None:
+            self.scope.pop(ready, None)
+            self.scope.pop(updated, None)
+        else:
+            self.scope[ready], self.scope[updated] = lifecycle
 
     def begin(self, node: str, *, depends_on: Iterable[str] | None = None) -> None:
         """Start the budget of a node, or of one item of its list: `quota`, `quota[3]`.

@@ -42,7 +42,6 @@ __all__ = [
     "node_of",
     "object_key",
     "patch_labels",
-    "patch_marks",
 ]
 
 FINALIZER = "experimental.kro.run/graph-controller"
@@ -64,6 +63,17 @@ Kinds = Mapping[tuple[str, str], ResourceType]
 """The kinds that the engine serves, by apiVersion and kind, for example `("apps/v1", "Deployment")`."""
 
 
+class PatchMarks(NamedTuple):
+    """The keys of the marks on an object that a node of one Graph patches.
+
+    `node` is a label with the id of the node in lower case, `hash` and `order` are annotations as on an own object.
+    """
+
+    node: str
+    hash: str
+    order: str
+
+
 @dataclass(frozen=True)
 class GraphIdentity:
     """The name, namespace and uid of the Graph that is walked."""
@@ -74,24 +84,22 @@ class GraphIdentity:
     owners: frozenset[tuple[str, str, str]] = frozenset()
 
     @cached_property
+    def hash(self) -> str:
+        return graph_hash(self.namespace, self.name)
+
+    @cached_property
     def node_suffixes(self) -> tuple[str, str]:
         """The two possible ends of a node label: with the Graph's name in full, and with its hash if too long."""
-        short = graph_hash(self.namespace, self.name)
         return (
             f".{self.name}.{self.namespace}.internal.kro.run/type",
-            f".{short}.{self.namespace}.internal.kro.run/type",
+            f".{self.hash}.{self.namespace}.internal.kro.run/type",
         )
 
-
-class PatchMarks(NamedTuple):
-    """The keys of the marks on an object that a node of one Graph patches.
-
-    `node` is a label with the id of the node in lower case, `hash` and `order` are annotations as on an own object.
-    """
-
-    node: str
-    hash: str
-    order: str
+    @cached_property
+    def patch_marks(self) -> PatchMarks:
+        """The keys of the marks of the Graph, such as `0f3a5b7c9d1e.internal.kro.run/patch`."""
+        prefix = f"{self.hash}{_PATCHED_BY}"
+        return PatchMarks(prefix, f"{prefix}-hash", f"{prefix}-order")
 
 
 class ObjectKey(NamedTuple):
@@ -127,12 +135,6 @@ def node_label(node: str, identity: GraphIdentity) -> str:
     return next((key for key in keys if len(key.partition("/")[0]) <= _PREFIX_LIMIT), keys[-1])
 
 
-def patch_marks(identity: GraphIdentity) -> PatchMarks:
-    """Return the keys of the marks of a Graph, such as `0f3a5b7c9d1e.internal.kro.run/patch`."""
-    prefix = f"{graph_hash(identity.namespace, identity.name)}{_PATCHED_BY}"
-    return PatchMarks(prefix, f"{prefix}-hash", f"{prefix}-order")
-
-
 def patch_labels(obj: Mapping[str, Any]) -> list[str]:
     """Return the keys of the labels that say which Graphs patch an object."""
     return [key for key in obj["metadata"].get("labels") or () if key.endswith(_PATCHED_BY)]
@@ -145,7 +147,7 @@ def node_of(obj: JsonObject, identity: GraphIdentity) -> str | None:
         if key.endswith(identity.node_suffixes):
             suffix = next(each for each in identity.node_suffixes if key.endswith(each))
             return str(key.removesuffix(suffix))
-    return labels.get(patch_marks(identity).node)
+    return labels.get(identity.patch_marks.node)
 
 
 def is_owned_by(obj: Mapping[str, Any], uid: str) -> bool:

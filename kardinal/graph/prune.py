@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from kardinal.graph.compile import CompiledGraph, CompiledNode
 from kardinal.graph.dialect import NODE_LIMIT
-from kardinal.graph.identity import APPLY_ORDER, GraphIdentity, ObjectKey, node_of, patch_marks
+from kardinal.graph.identity import APPLY_ORDER, GraphIdentity, ObjectKey, node_of
 from kardinal.graph.walk_types import Observed, Prune
 from kardinal.objects import JsonObject
 
@@ -149,7 +149,7 @@ def marked_objects(observed: Observed) -> list[Marked]:
 
 def _candidate(each: Marked, identity: GraphIdentity) -> Candidate:
     """Return the candidate of an object whose node is not known, with the layer in its annotation."""
-    annotation = patch_marks(identity).order if each.release else APPLY_ORDER
+    annotation = identity.patch_marks.order if each.release else APPLY_ORDER
     return Candidate(*each, layer=_layer(each.object, annotation))
 
 

@@ -19,10 +19,10 @@ server to the observed objects, and walks again until a pass results in no apply
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from operator import is_
+from functools import cached_property
 from typing import Any, cast
 
 from kardinal import cel
@@ -37,8 +37,9 @@ from kardinal.graph.desired import (
     identify,
     literal_key,
 )
+from kardinal.graph.earlier import EarlierResults
 from kardinal.graph.evaluator import Evaluator
-from kardinal.graph.identity import ObjectKey, is_owned_by, node_of, object_key, patch_marks
+from kardinal.graph.identity import ObjectKey, is_owned_by, node_of
 from kardinal.graph.prune import candidates_of, marked_objects, patience_ends, plan_of
 from kardinal.graph.results import (
     FAILED,
@@ -68,7 +69,7 @@ from kardinal.graph.walk_types import (
     Walk,
     WalkInput,
 )
-from kardinal.objects import SECRET, JsonObject, NodeKind, ResourceType
+from kardinal.objects import SECRET, JsonObject, NodeKind
 from kardinal.objects.applied import applied_part, content_hash, covers
 from kardinal.objects.label_selectors import SelectorError
 
@@ -123,13 +124,9 @@ class _Walker:
         self._observed = situation.observed
         self._now = situation.now
         self._evaluator = Evaluator(now=situation.now, overruns=situation.overruns)
-        self._own: dict[str, list[JsonObject]] = {}
         self._marked = marked_objects(situation.observed)
-        for _, obj, _ in self._marked:
-            if (node := node_of(obj, self._identity)) is not None:
-                self._own.setdefault(node, []).append(obj)
-        self._remembered = situation.remembered
         self.outcomes: dict[str, NodeResult] = {}
+        self._earlier = EarlierResults(situation, self.outcomes)
         self.evaluated: list[NodeResult] = []
         self.claimed: dict[ObjectKey, str] = {}
         self.made: set[str] = set()
@@ -146,12 +143,22 @@ class _Walker:
     def expression_seconds(self) -> float:
         return self._evaluator.seconds
 
+    @cached_property
+    def _own(self) -> Mapping[str, list[JsonObject]]:
+        """The objects of the Graph, by the id in lower case of the node that their labels name."""
+        own: dict[str, list[JsonObject]] = {}
+        for _, obj, _ in self._marked:
+            if (node := node_of(obj, self._identity)) is not None:
+                own.setdefault(node, []).append(obj)
+        return own
+
     def seen(self) -> Seen:
         return Seen(frozenset(self.reads), frozenset(self.selections))
 
     def visit(self, node: CompiledNode) -> Generator[None, None, None]:
         """Note the result of a node; yields where the pass may pause: after each item of forEach, and at the end."""
-        if self._repeat(node):
+        earlier = self._earlier.of(node)
+        if earlier is not None and self._repeat(earlier):
             yield
             return
         self._evaluator.begin(node.id, depends_on=node.hard)
@@ -169,7 +176,9 @@ class _Walker:
         literal = literal_key(node, self._identity, self._situation.kinds)
         if literal is not None and outcome.state != "Excluded" and not self._situation.deleting:
             self.claimed.setdefault(literal, node.id)
-        self._remember(node, outcome, resolved=resolved)
+        self._earlier.forget(node)
+        if resolved and node.id not in self._secret and not self._evaluator.exhausted:
+            self._earlier.keep(node, outcome, self._selected.get(node.id))
         yield
 
     def _tell(self, outcome: NodeResult) -> None:
@@ -232,7 +241,7 @@ class _Walker:
 
     def _visit_hook(self, hook: CompiledNode) -> Generator[None, None, None]:
         """Note the result of a hook that is due."""
-        for other in (*hook.hard, *hook.soft):
+        for other in hook.reads:
             self._enter_leaving(other)
         self._evaluator.begin(hook.id, depends_on=hook.hard)
         scope = self._evaluator.scope
@@ -250,69 +259,22 @@ class _Walker:
             is_list = self.outcomes[node].node.for_each is not None
             self._evaluator.scope[node] = own if is_list else own[0]
 
-    # Results of earlier passes.
-
-    def _repeat(self, node: CompiledNode) -> bool:
-        """Give a node its result of an earlier pass, if that was made of what there is now; return whether it was."""
-        earlier = self._remembered.get(node.id)
-        if earlier is None or earlier.node is not node:
-            return False
-        for other, before in zip((*node.hard, *node.soft), earlier.before, strict=True):
-            if self.outcomes[other] is not before:
-                return False
-        if earlier.selection is not None and not self._selects_again(earlier.selection, earlier.outcome.value):
-            return False
+    def _repeat(self, earlier: Remembered) -> bool:
+        """Give a node its result of an earlier pass, unless its object is that of another node now; return whether."""
+        node = earlier.node
         key = earlier.key
         if key is not None:
-            try:
-                live = self._observed.get(key)
-            except Unobserved:
-                return False
-            if live is None or live is not earlier.live or self._resource_of(live) != key.resource:
-                return False
-            if self._situation.accepted.get(key) != earlier.accepted:
-                return False
             if node.declaration.kind in _WRITING:
                 if self.claimed.setdefault(key, node.id) != node.id:
                     return False
                 self.made.add(node.id)
             self.reads.add(key)
+        if earlier.selection is not None:
+            self.selections.add(earlier.selection)
         self._evaluator.scope[node.id] = earlier.outcome.value
         self.outcomes[node.id] = earlier.outcome
         self._tell(earlier.outcome)
         return True
-
-    def _selects_again(self, selection: Selection, before: list[JsonObject]) -> bool:
-        """Return whether a selection has the very objects that it had before."""
-        try:
-            items = self._observed.select(selection)
-        except Unobserved:
-            return False
-        self.selections.add(selection)
-        return len(items) == len(before) and all(map(is_, items, before))
-
-    def _remember(self, node: CompiledNode, outcome: NodeResult, *, resolved: bool) -> None:
-        """Remember the result of a node whose object is as it wants it, and of one that only reads."""
-        self._remembered.pop(node.id, None)
-        kind = node.declaration.kind
-        at_rest = outcome.state in ("Ready", "NotReady") and not outcome.settling and resolved
-        if not at_rest or not node.steady or node.id in self._secret or self._evaluator.exhausted:
-            return
-        if any(other not in self.outcomes for other in node.soft):
-            return
-        before = tuple(self.outcomes[other] for other in (*node.hard, *node.soft))
-        key = live = None
-        if kind not in ("def", "watch"):
-            live = outcome.object
-            if live is None or (resource := self._resource_of(live)) is None:
-                return
-            key = object_key(resource, live)
-        accepted = self._situation.accepted.get(key) if key is not None else None
-        selection = self._selected.get(node.id)
-        self._remembered[node.id] = Remembered(node, before, key, live, accepted, outcome, selection)
-
-    def _resource_of(self, live: JsonObject) -> ResourceType | None:
-        return self._situation.kinds.get((live["apiVersion"], live["kind"]))
 
     def _note_flips(self, *conditions: Iterable[NodeCondition], programs: Iterable[cel.Program] = ()) -> None:
         """Note the next times at which the outcome of these may change without a change of data."""
@@ -416,7 +378,7 @@ class _Walker:
 
     def _is_confidential(self, node: CompiledNode) -> bool:
         """Return whether a node reads or makes a Secret, or has data of a node that does."""
-        return node.id in self._secret or any(other in self._secret for other in (*node.hard, *node.soft))
+        return node.id in self._secret or any(other in self._secret for other in node.reads)
 
     # Nodes with forEach.
 
@@ -579,7 +541,7 @@ class _Walker:
         return is_owned_by(live, self._identity.uid) or (outside is not None and outside.owns(key, live))
 
     def _is_patched(self, live: JsonObject) -> bool:
-        return patch_marks(self._identity).node in (live["metadata"].get("labels") or {})
+        return self._identity.patch_marks.node in (live["metadata"].get("labels") or {})
 
     def _observe(self, node: CompiledNode, kind: NodeKind, value: object, *, reason: str | None = None) -> NodeResult:
         """Return the result of a node with the data `value`.

@@ -6,17 +6,19 @@ memory, and most of the objects are never read. A model is built when a reconcil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 __all__ = ["JsonObject", "ResourceType"]
 
 JsonObject: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceType:
-    """One kind in one version of its group; `group` is empty for the core group."""
+class ResourceType(NamedTuple):
+    """One kind in one version of its group; `group` is empty for the core group.
+
+    A tuple, since it is part of the key of every object: a pass over a thousand nodes hashes some thousands of keys,
+    and Python code for each hash would take as long as the pass.
+    """
 
     group: str
     version: str

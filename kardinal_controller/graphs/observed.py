@@ -22,7 +22,6 @@ from kardinal.graph.identity import (
     graph_hash,
     is_owned_by,
     object_key,
-    patch_marks,
 )
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk_types import Unobserved
@@ -83,7 +82,7 @@ class ObservedObjects:
         self._uid = uid
         self._claims = Claims(specs)
         self._patches = Claims(specs, keyword="patch")
-        self._patch_label = patch_marks(GraphIdentity(*graph, uid=uid)).node
+        self._patch_label = GraphIdentity(*graph, uid=uid).patch_marks.node
         self._released = released
         self._ledger = ledger
         self._own = own

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal.graph import CompiledGraph, GraphError, compile_graph
-from kardinal.graph.identity import APPLY_ORDER, Claims, patch_marks
+from kardinal.graph.identity import APPLY_ORDER, Claims
 from kardinal.graph.prune import teardown_wave
 from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
 from tests.fuzz.inputs import JSON, fuzzed, texts
@@ -79,7 +79,7 @@ def test_any_marks_of_objects_leave_a_graph_deletable(layers: list[str], referen
     cluster = Cluster()
     engine = Engine(cluster)
     owner = {"apiVersion": GRAPH.api_version, "kind": GRAPH.kind, "uid": engine.identity.uid}
-    patched = patch_marks(engine.identity)
+    patched = engine.identity.patch_marks
     for index, layer in enumerate(layers):
         annotations = {APPLY_ORDER: layer, patched.order: layer}
         metadata = {"name": str(index), "annotations": annotations, "finalizers": references}

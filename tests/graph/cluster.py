@@ -13,7 +13,7 @@ from typing import Any
 
 from kardinal.graph.compile import CompiledGraph, compile_graph
 from kardinal.graph.evaluator import Overruns
-from kardinal.graph.identity import GraphIdentity, ObjectKey, is_owned_by, object_key, patch_marks
+from kardinal.graph.identity import GraphIdentity, ObjectKey, is_owned_by, object_key
 from kardinal.graph.prune import teardown_wave
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk import walk
@@ -96,7 +96,7 @@ class Cluster:
     def release(self, key: ObjectKey, identity: GraphIdentity) -> None:
         """Remove the fields that a Graph has applied to an object, which stays."""
         live = copy.deepcopy(self.objects[key])
-        _remove(live, self._applied.pop((key, patch_marks(identity).hash), {}))
+        _remove(live, self._applied.pop((key, identity.patch_marks.hash), {}))
         self.writes.append(f"release {key.name}")
         self._store(key, live)
 
@@ -148,7 +148,7 @@ class Observed:
         return [(key, obj) for key, obj in self._cluster.objects.items() if is_owned_by(obj, self._identity.uid)]
 
     def patched(self) -> list[tuple[ObjectKey, JsonObject]]:
-        label = patch_marks(self._identity).node
+        label = self._identity.patch_marks.node
         return [
             (key, obj)
             for key, obj in self._cluster.objects.items()
