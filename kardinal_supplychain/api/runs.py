@@ -10,6 +10,7 @@ from kardinal.models.base import Model, Resource, Status
 from kardinal.objects import JsonObject, ResourceType
 from kardinal_supplychain.api.fields import JsonFields, Labels, ObjectName, ParamValue, PathText, ResourceName
 from kardinal_supplychain.api.kinds import CLUSTER_RUN_TEMPLATE, RUNNABLE
+from kardinal_supplychain.api.status import LastRun
 from kardinal_supplychain.api.templates import RetentionPolicy
 
 __all__ = ["ClusterRunTemplate", "RunnableObject"]
@@ -67,6 +68,8 @@ class RunnableStatus(Status):
         default_factory=dict
     )
     """Outputs of the newest successful run."""
+    last_run: LastRun | None = None
+    """The run that was made last."""
 
 
 class ClusterRunTemplate(Resource):

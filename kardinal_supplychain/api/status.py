@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from kardinal.models.base import Condition, Model, Status, Time
 from kardinal_supplychain.api.fields import ObjectName, ResourceName, by_name
 
-__all__ = ["BlueprintReference", "InputStatus", "OutputStatus", "OwnerStatus", "ResourceStatus", "StampedReference"]
+__all__ = [
+    "BlueprintReference",
+    "InputStatus",
+    "LastRun",
+    "OrphanReference",
+    "OutputStatus",
+    "OwnerStatus",
+    "ResourceStatus",
+    "RunOutcome",
+    "StampedReference",
+]
 
 _Kind = Annotated[str, Field(max_length=63)]
 _ApiVersion = Annotated[str, Field(max_length=317)]
+
+RunOutcome = Literal["unfinished", "succeeded", "failed"]
 
 
 class BlueprintReference(Model):
@@ -41,6 +53,30 @@ class StampedReference(Model):
     """Its kind as kubectl takes it, such as `images.kpack.io`."""
     uid: Annotated[str | None, Field(max_length=63)] = None
     """UID of the object."""
+
+
+class OrphanReference(StampedReference):
+    """An object that was stamped and that the blueprint no longer asks for."""
+
+    resource_name: ResourceName | None = None
+    """Name of the resource that it was stamped for."""
+
+
+class LastRun(Model):
+    """The last run of a resource or a Runnable, also when it is gone."""
+
+    name: ObjectName
+    """Name of the object."""
+    uid: Annotated[str, Field(max_length=63)]
+    """UID of the object."""
+    stamp: Annotated[str, Field(max_length=64)]
+    """Hash of the object as it was rendered."""
+    sequence: Annotated[int, Field(ge=0)]
+    """Its number: the newest run has the highest."""
+    outcome: RunOutcome
+    """`unfinished`, `succeeded` or `failed`. A run that finished is not repeated until its render changes."""
+    outputs_of: Annotated[int, Field(ge=0)] = 0
+    """The number of the run that the outputs stem from; 0 if none has outputs yet."""
 
 
 class InputStatus(Model):
@@ -74,6 +110,8 @@ class ResourceStatus(Model):
     """The template that was chosen."""
     stamped_ref: StampedReference | None = None
     """The object that was stamped."""
+    last_run: LastRun | None = None
+    """The last run, of a template that stamps runs; and an object of another one once it has finished."""
     inputs: Annotated[tuple[InputStatus, ...], Field(max_length=64)] = ()
     """The resources whose outputs it takes."""
     outputs: Annotated[tuple[OutputStatus, ...], Field(max_length=8)] = ()
@@ -87,5 +125,5 @@ class OwnerStatus(Status):
 
     resources: Annotated[tuple[ResourceStatus, ...], by_name(100)] = ()
     """The resources of the blueprint, in its order."""
-    orphans: Annotated[tuple[StampedReference, ...], Field(max_length=200)] = ()
+    orphans: Annotated[tuple[OrphanReference, ...], Field(max_length=200)] = ()
     """Objects that the blueprint no longer asks for, until they are deleted."""

@@ -33,6 +33,7 @@ _UNSET: Final[Mapping[str, Mapping[str, Any]]] = {
         "serviceClaims": None,
     },
     "Deliverable": {"params": None, "source": _SOURCE, "serviceAccountName": ""},
+    "Runnable": {"selector": {"matchingLabels": None}, "inputs": None, "serviceAccountName": ""},
 }
 """The optional fields of `spec` by kind, each with its fields, or with the value that it has while it is not set."""
 

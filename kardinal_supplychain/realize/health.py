@@ -12,7 +12,7 @@ from kardinal_supplychain.api.templates import HealthMatches, HealthRule, MultiM
 from kardinal_supplychain.blueprints.select import field_text, meets_field
 from kardinal_supplychain.jsonpath import PathError, parse_path
 
-__all__ = ["StampedHealth", "judge_health"]
+__all__ = ["StampedHealth", "judge_health", "stated_condition"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ def judge_health(
 
 
 def _of_condition(type_: str, stamped: JsonObject) -> StampedHealth:
-    status, message = _condition(type_, stamped)
+    status, message = stated_condition(type_, stamped)
     reason = f"{type_}Condition"
     if status == "True":
         return StampedHealth("True", reason, message)
     return StampedHealth("False", reason, message) if status == "False" else StampedHealth("Unknown", reason, message)
 
 
-def _condition(type_: str, stamped: JsonObject) -> tuple[str | None, str]:
+def stated_condition(type_: str, stamped: JsonObject) -> tuple[str | None, str]:
     """Return status and message of a condition; None and no message if the object does not have it."""
     status = stamped.get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
@@ -86,7 +86,7 @@ class _Met:
 def _met(matches: HealthMatches, stamped: JsonObject) -> Iterator[_Met | None]:
     """Yield for each requirement why it is met; None if it is not."""
     for wanted in matches.match_conditions:
-        status, message = _condition(wanted.type, stamped)
+        status, message = stated_condition(wanted.type, stamped)
         said = f"condition status: {status}, message: {message}"
         yield _Met("MatchedCondition", said) if status == wanted.status else None
     for field in matches.match_fields:

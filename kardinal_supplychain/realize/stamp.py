@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from kardinal.objects import JsonObject
 from kardinal.objects.applied import content_hash
@@ -34,8 +34,11 @@ __all__ = [
     "ANNOTATION_INPUTS",
     "ANNOTATION_STAMP",
     "ResourcePlace",
+    "RunnablePlace",
     "StampError",
+    "StampPlace",
     "metadata_texts",
+    "render_body",
     "render_template",
     "stamp_object",
 ]
@@ -48,6 +51,19 @@ ANNOTATION_INPUTS = "kardinal.io/inputs"
 
 class StampError(KardinalError):
     """A template from which no object can be made."""
+
+
+class StampPlace(Protocol):
+    """The place of an object among those of its owner."""
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """Return whether the object is changed, or made anew."""
+        ...
+
+    def labels(self, owner: JsonObject) -> dict[str, str]:
+        """Return the labels of the object; values that are too long end in a hash."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +93,33 @@ class ResourcePlace:
         return {f"{GROUP}/{key}": bounded(value) for key, value in labels.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class RunnablePlace:
+    """A run of a Runnable, with the name of its ClusterRunTemplate."""
+
+    template: str
+    lifecycle: Lifecycle = "immutable"
+
+    def labels(self, owner: JsonObject) -> dict[str, str]:
+        """Return the labels of the run; values that are too long end in a hash."""
+        labels = {"runnable-name": owner["metadata"]["name"], "run-template-name": self.template}
+        return {f"{GROUP}/{key}": bounded(value) for key, value in labels.items()}
+
+
 def render_template(spec: TemplateSpec, context: JsonObject) -> JsonObject:
     """Return the object that `spec.template` says, with its tags replaced. Raises `StampError`."""
     if spec.template is None:
         raise StampError("spec.ytt is not rendered by this version", remedy="Write spec.template")
+    return render_body(spec.template, context)
+
+
+def render_body(template: JsonObject, context: JsonObject) -> JsonObject:
+    """Return a template with its tags replaced. Raises `StampError`."""
     try:
-        size = len(encoded_json(spec.template))
+        size = len(encoded_json(template))
         if size > TEMPLATE_LIMIT:
             raise StampError(f"the template has {size:,} bytes, and at most {TEMPLATE_LIMIT:,} are allowed")
-        rendered = interpolate(spec.template, context)
+        rendered = interpolate(template, context)
         size = len(encoded_json(rendered))
     except InterpolationError as error:
         raise StampError(f"failed to recursively evaluate template: {error}") from None
@@ -99,7 +133,7 @@ def render_template(spec: TemplateSpec, context: JsonObject) -> JsonObject:
     return result
 
 
-def stamp_object(rendered: JsonObject, *, owner: JsonObject, place: ResourcePlace, inputs: JsonObject) -> JsonObject:
+def stamp_object(rendered: JsonObject, *, owner: JsonObject, place: StampPlace, inputs: JsonObject) -> JsonObject:
     """Return the object with the marks of its owner and its place. Raises `StampError`."""
     for field in ("apiVersion", "kind"):
         if not isinstance(rendered.get(field), str) or not rendered[field]:
