@@ -6,7 +6,8 @@
     await manager.run()
 manager, controller, sources, predicates   the parts of a program, and the events that cause a reconcile
 informer, reflector, store, dynamic        cached copies of collections
-queue, rotation, retry, rate, consistency  the order of keys, retries, and waiting for own writes
+queue, rotation, retry, rate               the order of keys, and retries
+consistency, own_writes                    waiting for own writes, and no reconcile for their events
 status, recorder, finalizers, timers       writing status, Kubernetes Events and finalizers; waits
 http, listener, connections, scrapes, metrics   probes, metrics and limits on connections
 process, logging, descriptors, addresses   command line options, the log, file descriptors

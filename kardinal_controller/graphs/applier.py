@@ -32,7 +32,7 @@ from kardinal.kube import (
 from kardinal.objects import JsonObject, ResourceType
 from kardinal.objects.applied import applied_part, content_hash, covers
 from kardinal.objects.errors import KardinalError
-from kardinal_controller.graphs.interests import ObjectWrite
+from kardinal.runtime.own_writes import ObjectWrite
 from kardinal_controller.graphs.metrics import GraphMetrics
 from kardinal_controller.graphs.observed import ObservedObjects
 

@@ -4,16 +4,13 @@ A change is looked up in indexes, so that it costs the same beside five Graphs a
 a Graph reads is indexed by its key, and a selection under one of the labels that all its objects have: the label under
 which the fewest other selections are indexed.
 
-A Graph is not walked again for the watch event of its own write. It has walked with the answer to that write already,
-so the event of that revision contains no news. The event often arrives before the answer; it is then kept until the
-revision is known.
+A Graph is not walked again for the watch event of its own write (`kardinal.runtime.own_writes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final, TypeVar
 
@@ -22,9 +19,10 @@ from kardinal.graph.selection import Selection
 from kardinal.graph.walk_types import Seen, Walk
 from kardinal.objects import GRAPH, JsonObject, Key, ResourceType, labels_of
 from kardinal.runtime import Event, Informer, KeyMemory, to_owner
+from kardinal.runtime.own_writes import ObjectWrite, OwnWrites
 from kardinal.runtime.queue import INITIAL_PRIORITY, PriorityQueue
 
-__all__ = ["Interests", "ObjectWrite"]
+__all__ = ["Interests"]
 
 _Entry = TypeVar("_Entry", bound=Hashable)
 
@@ -32,21 +30,6 @@ _OWNERS: Final = to_owner(GRAPH, controller_only=False)
 
 _Shelf = tuple[ResourceType, str | None, tuple[str, str] | None]
 """A kind, a namespace, and a label that all objects of the selections there have."""
-
-
-@dataclass(slots=True, eq=False)
-class ObjectWrite:
-    """A write of a Graph to one object. `revision` is that of the answer, 0 while the write is under way.
-
-    `heard`: the newest revision of which an event came while the write was under way.
-    """
-
-    revision: int = 0
-    heard: int = 0
-
-    def answered(self, obj: JsonObject) -> None:
-        """Note the answer of the API server, with which the Graph will be walked."""
-        self.revision = _revision(obj)
 
 
 class Interests:
@@ -57,7 +40,7 @@ class Interests:
         self._selections: dict[_Shelf, dict[Selection, set[Key]]] = {}
         self._shelves: dict[Selection, _Shelf] = {}
         self._walks: dict[Key, Walk | Seen] = {}
-        self._writes: dict[Key, dict[ObjectKey, ObjectWrite]] = memory.map()
+        self._own = OwnWrites[ObjectKey](memory, push=self.push)
         self._queues: list[PriorityQueue] = []
         memory.on_drop(self._remove)
 
@@ -88,7 +71,7 @@ class Interests:
             return list(graphs)
         key = object_key(resource, event.new)
         revision = _revision(event.new)
-        return [graph for graph in graphs if not self._is_own_write(graph, key, revision)]
+        return [graph for graph in graphs if not self._own.is_own(graph, key, revision)]
 
     def _graphs_of(self, resource: ResourceType, obj: JsonObject) -> Iterable[Key]:
         key = object_key(resource, obj)
@@ -99,6 +82,10 @@ class Interests:
                 for selection, graphs in self._selections.get((resource, namespace, label), {}).items():
                     if selection.matches(obj):
                         yield from graphs
+
+    def writing(self, graph: Key, key: ObjectKey) -> AbstractContextManager[ObjectWrite]:
+        """Write to an object for a Graph; the answer is given to `ObjectWrite.answered`."""
+        return self._own.writing(graph, key)
 
     # The interests of a Graph, as of its last walk.
 
@@ -133,33 +120,6 @@ class Interests:
                 del self._shelves[selection]
             if not self._selections[shelf]:
                 del self._selections[shelf]
-
-    # Own writes.
-
-    @contextmanager
-    def writing(self, graph: Key, key: ObjectKey) -> Iterator[ObjectWrite]:
-        """Write to an object for a Graph; the answer is given to `ObjectWrite.answered`."""
-        write = ObjectWrite()
-        writes = self._writes.setdefault(graph, {})
-        writes[key] = write
-        try:
-            yield write
-        finally:
-            if write.heard > write.revision:
-                self.push(graph)
-            if write.heard >= write.revision and writes.get(key) is write:
-                del writes[key]
-
-    def _is_own_write(self, graph: Key, key: ObjectKey, revision: int) -> bool:
-        write = self._writes.get(graph, {}).get(key)
-        if write is None:
-            return False
-        if not write.revision:
-            write.heard = max(write.heard, revision)
-            return True
-        if revision >= write.revision:
-            del self._writes[graph][key]
-        return revision <= write.revision
 
 
 def _discard(index: dict[_Entry, set[Key]], entry: _Entry, graph: Key) -> None:

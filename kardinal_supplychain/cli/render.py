@@ -35,7 +35,8 @@ from kardinal_supplychain.api.templates import (
 from kardinal_supplychain.blueprints.select import OwnerSelector, judge, winners
 from kardinal_supplychain.blueprints.validate import blueprint_problems
 from kardinal_supplychain.realize.conditions import matched_several, not_matched, words_of
-from kardinal_supplychain.realize.offline import OUTPUTS_OF, RenderedResource, render_owner
+from kardinal_supplychain.realize.inputs import OUTPUTS_OF
+from kardinal_supplychain.realize.offline import RenderedResource, render_owner
 from kardinal_supplychain.realize.outputs import Outputs
 
 __all__ = ["render"]

@@ -18,13 +18,17 @@ __all__ = [
     "OwnerWords",
     "TemplateName",
     "condition_not_met",
+    "deployment_failed",
+    "duplicate_object",
     "matched_several",
     "missing_value",
     "not_matched",
     "ready",
     "rejected",
+    "resources_healthy",
     "resources_submitted",
     "stamp_failure",
+    "submitted",
     "templates_not_found",
     "waiting_for_input",
     "with_conditions",
@@ -55,6 +59,8 @@ class OwnerWords:
         """Return the type of the condition that says whether the owner has a blueprint."""
         return f"{self.in_reason}Ready"
 
+
+_WORST_FIRST: Sequence[Truth] = ("False", "Unknown", "True")
 
 _WORDS: Mapping[str, OwnerWords] = {
     WORKLOAD.kind: OwnerWords("workload", "supply chain", "SupplyChain"),
@@ -92,10 +98,15 @@ def matched_several(words: OwnerWords) -> Finding:
     return Finding(words.ready_type, "False", f"Multiple{words.in_reason}Matches", message)
 
 
-def templates_not_found(resources: Sequence[str]) -> Finding:
-    """Say of a blueprint which resources have a template that does not exist."""
+def templates_not_found(resources: Sequence[str], *, type_: str = "TemplatesReady") -> Finding:
+    """Say which resources have a template that does not exist; `type_` defaults to the condition of a blueprint."""
     message = f"did not find the template of the resource(s) [{', '.join(resources)}]"
-    return Finding("TemplatesReady", "False", "TemplatesNotFound", message)
+    return Finding(type_, "False", "TemplatesNotFound", message)
+
+
+def submitted(*, passed_through: bool = False) -> Finding:
+    """Say that the object of a resource is submitted, or that it needs none."""
+    return Finding("ResourceSubmitted", "True", "PassThrough" if passed_through else "ResourceSubmissionComplete")
 
 
 def stamp_failure(error: str, *, words: OwnerWords, blueprint: str, resource: str, template: TemplateName) -> Finding:
@@ -139,6 +150,18 @@ def condition_not_met(resource: str, error: str) -> Finding:
     return Finding("ResourceSubmitted", "Unknown", "ConditionNotMet", message)
 
 
+def deployment_failed(resource: str, error: str) -> Finding:
+    """Say that the object of a resource says that its deployment failed."""
+    message = f"resource [{resource}] condition not met: {error}"
+    return Finding("ResourceSubmitted", "False", "FailedConditionMet", message)
+
+
+def duplicate_object(resource: str, *, other: str, qualified: str) -> Finding:
+    """Say that a resource stamps the object that another resource of the same owner stamps."""
+    message = f"resource [{resource}] stamps the object [{qualified}] of resource [{other}]; give it a name of its own"
+    return Finding("ResourceSubmitted", "False", "DuplicateObject", message)
+
+
 def waiting_for_input(output: str, producer: str) -> Finding:
     """Say that a resource waits for an output of another one."""
     message = f"waiting for output [{output}] of resource [{producer}]"
@@ -167,6 +190,13 @@ def resources_submitted(submitted: Sequence[Finding]) -> Finding:
     if first is None:
         return Finding("ResourcesSubmitted", "True", "ResourceSubmissionComplete")
     return Finding("ResourcesSubmitted", first.status, first.reason, first.message)
+
+
+def resources_healthy(healths: Sequence[Finding]) -> Finding:
+    """Add the conditions Healthy of all resources up: any False, else any that is Unknown, else True."""
+    statuses = {finding.status for finding in healths}
+    status: Truth = next((each for each in _WORST_FIRST if each in statuses), "True")
+    return Finding("ResourcesHealthy", status, "HealthyConditionRule")
 
 
 def with_conditions(

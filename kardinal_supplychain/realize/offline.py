@@ -6,45 +6,33 @@ not given waits, and those that need it wait, too; a resource that fails leaves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from kardinal.objects import JsonObject
 from kardinal.objects.errors import KardinalError
-from kardinal_supplychain.api.blueprints import (
-    ClusterDelivery,
-    ClusterSupplyChain,
-    DeliveryResource,
-    SupplyChainResource,
-)
+from kardinal_supplychain.api.blueprints import ClusterDelivery, ClusterSupplyChain
 from kardinal_supplychain.api.kinds import CLUSTER_DEPLOYMENT_TEMPLATE
 from kardinal_supplychain.api.owners import OwnerSpec
 from kardinal_supplychain.api.templates import TemplateSpec
-from kardinal_supplychain.blueprints.compile import InputEdge, inputs_of, stamping_order
+from kardinal_supplychain.blueprints.compile import stamping_order
 from kardinal_supplychain.blueprints.options import chosen_option
 from kardinal_supplychain.blueprints.params import ResolvedParam, resolve_params
 from kardinal_supplychain.realize.bundle import is_bundle, stamp_bundle
 from kardinal_supplychain.realize.conditions import words_of
-from kardinal_supplychain.realize.context import InputValues, SourceValue, template_context
+from kardinal_supplychain.realize.context import InputValues, template_context
+from kardinal_supplychain.realize.inputs import (
+    AnyResource,
+    edges_passed_through,
+    input_values,
+    missing_outputs,
+    outputs_taken,
+)
 from kardinal_supplychain.realize.outputs import Outputs
 from kardinal_supplychain.realize.stamp import ResourcePlace, render_template, stamp_object
+from kardinal_supplychain.realize.templates import TemplateFinder
 
-__all__ = ["OUTPUTS_OF", "RenderedResource", "TemplateFinder", "render_owner"]
-
-TemplateFinder = Callable[[str, str], TemplateSpec | None]
-"""Return the template of a kind and a name; None if there is none."""
-
-OUTPUTS_OF: Mapping[str, tuple[str, ...]] = {
-    "ClusterSourceTemplate": ("url", "revision"),
-    "ClusterDeploymentTemplate": ("url", "revision"),
-    "ClusterImageTemplate": ("image",),
-    "ClusterConfigTemplate": ("config",),
-    "ClusterTemplate": (),
-}
-"""The names of the outputs of each kind of template."""
-
-AnyResource = SupplyChainResource | DeliveryResource
+__all__ = ["RenderedResource", "render_owner"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +107,13 @@ class _Renderer:
     def _passed(self, resource: AnyResource, name: str) -> RenderedResource:
         """Make the outputs of an input those of the resource."""
         kind = resource.template_ref.kind
-        edges = [edge for edge in inputs_of(resource) if edge.name == name and _taken(edge) == OUTPUTS_OF[kind]]
+        edges = edges_passed_through(resource, name)
         known = {key: value for edge in edges for key, value in self._outputs.get(edge.producer, {}).items()}
         self._outputs[resource.name] = {**known, **self._outputs.get(resource.name, {})}
         waits_for = tuple(
             f"{edge.producer}.{key}"
             for edge in edges
-            for key in _taken(edge)
+            for key in outputs_taken(edge)
             if key not in self._outputs[resource.name]
         )
         return RenderedResource(name=resource.name, template_kind=kind, passes=name, waits_for=waits_for)
@@ -138,12 +126,12 @@ class _Renderer:
             resource=resource.params,
             owner=self._spec.params,
         )
-        waits_for = tuple(self._missing(resource))
+        waits_for = tuple(f"{producer}.{output}" for producer, output in missing_outputs(resource, self._outputs))
         if waits_for:
             return RenderedResource(
                 name=resource.name, template_kind=kind, template=name, params=params, waits_for=waits_for
             )
-        inputs = self._inputs(resource)
+        inputs = input_values(resource, self._outputs)
         place = ResourcePlace(
             blueprint=self._blueprint.metadata.name,
             resource=resource.name,
@@ -173,26 +161,3 @@ class _Renderer:
         if is_bundle(rendered):
             return stamp_bundle(rendered, owner=self._owner, place=place, inputs=inputs.to_json(), posted=None)
         return stamp_object(rendered, owner=self._owner, place=place, inputs=inputs.to_json())
-
-    def _missing(self, resource: AnyResource) -> list[str]:
-        missing = []
-        for edge in inputs_of(resource):
-            known = self._outputs.get(edge.producer, {})
-            missing += [f"{edge.producer}.{name}" for name in _taken(edge) if name not in known]
-        return missing
-
-    def _inputs(self, resource: AnyResource) -> InputValues:
-        values: dict[str, dict[str, Any]] = {"sources": {}, "images": {}, "configs": {}, "deployment": {}}
-        for edge in inputs_of(resource):
-            known = self._outputs[edge.producer]
-            taken = [known[name] for name in _taken(edge)]
-            values[edge.type][edge.name] = SourceValue(*taken) if len(taken) == 2 else taken[0]
-        deployment: SourceValue | None = values["deployment"].get("deployment")
-        return InputValues(
-            sources=values["sources"], images=values["images"], configs=values["configs"], deployment=deployment
-        )
-
-
-def _taken(edge: InputEdge) -> tuple[str, ...]:
-    """Return the names of the outputs that an input takes."""
-    return {"images": ("image",), "configs": ("config",)}.get(edge.type, ("url", "revision"))

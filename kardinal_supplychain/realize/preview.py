@@ -16,7 +16,9 @@ from typing import Any
 
 import yaml
 
-__all__ = ["PREVIEW_LIMIT", "Preview", "preview_of"]
+from kardinal.bounded.loader import BoundedLoader
+
+__all__ = ["PREVIEW_LIMIT", "Preview", "preview_of", "value_of"]
 
 PREVIEW_LIMIT = 1024
 """The most bytes of a preview."""
@@ -41,6 +43,19 @@ def preview_of(value: Any) -> Preview:
     """Return the preview of a JSON value of at most 64 levels."""
     encoded = "".join(f"{line}\n" for line in _document(value)).encode()
     return Preview(encoded[:PREVIEW_LIMIT].decode(errors="ignore"), _digest(encoded))
+
+
+def value_of(preview: Preview) -> Any:
+    """Return the value that a preview shows. Raises ValueError unless the preview is whole."""
+    if len(preview.text) > PREVIEW_LIMIT or not preview.is_whole:
+        raise ValueError("the preview does not show the whole value")
+    try:
+        value = yaml.load(preview.text, Loader=BoundedLoader)  # noqa: S506 - a loader of plain values
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+    if preview_of(value) != preview:
+        raise ValueError("the preview is not written as previews are")
+    return value
 
 
 def _digest(content: bytes) -> str:

@@ -37,6 +37,7 @@ __all__ = [
     "RunnablePlace",
     "StampError",
     "StampPlace",
+    "checked_render",
     "metadata_texts",
     "render_body",
     "render_template",
@@ -119,18 +120,25 @@ def render_body(template: JsonObject, context: JsonObject) -> JsonObject:
         size = len(encoded_json(template))
         if size > TEMPLATE_LIMIT:
             raise StampError(f"the template has {size:,} bytes, and at most {TEMPLATE_LIMIT:,} are allowed")
-        rendered = interpolate(template, context)
-        size = len(encoded_json(rendered))
+        rendered: JsonObject = interpolate(template, context)
     except InterpolationError as error:
         raise StampError(f"failed to recursively evaluate template: {error}") from None
+    except ValueError as error:
+        raise StampError(f"the object is not JSON: {error}") from None
+    return checked_render(rendered)
+
+
+def checked_render(rendered: JsonObject) -> JsonObject:
+    """Return a render that is within the bounds of an object. Raises `StampError`."""
+    try:
+        size = len(encoded_json(rendered))
     except ValueError as error:
         raise StampError(f"the object is not JSON: {error}") from None
     if size > OBJECT_LIMIT:
         raise StampError(f"the object has {size:,} bytes, and at most {OBJECT_LIMIT:,} are allowed")
     if _is_deeper(rendered, DEPTH_LIMIT):
         raise StampError(f"the object is nested deeper than {DEPTH_LIMIT} levels")
-    result: JsonObject = rendered
-    return result
+    return rendered
 
 
 def stamp_object(rendered: JsonObject, *, owner: JsonObject, place: StampPlace, inputs: JsonObject) -> JsonObject:

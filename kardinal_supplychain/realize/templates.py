@@ -6,7 +6,7 @@ what its author meant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kardinal.objects.suggestions import nearest
 from kardinal_supplychain.api.fields import TEMPLATE_LIMIT
@@ -18,7 +18,12 @@ from kardinal_supplychain.realize.context import ROOTS
 from kardinal_supplychain.realize.interpolate import InterpolationError, Tag, encoded_json, tags_within
 from kardinal_supplychain.realize.outputs import output_paths
 
-__all__ = ["body_problems", "template_problems", "template_warnings"]
+__all__ = ["TemplateFinder", "body_problems", "tagged_path_problems", "template_problems", "template_warnings"]
+
+TemplateFinder = Callable[[str, str], TemplateSpec | None]
+"""Return the template of a kind and a name; None if there is none."""
+
+_TAG = "$("
 
 _VALUES = {"images": "image", "configs": "config"}
 """The field of an input of each type that has its value."""
@@ -26,18 +31,23 @@ _VALUES = {"images": "image", "configs": "config"}
 
 def template_problems(spec: TemplateSpec) -> Iterator[SupplyChainProblem]:
     """Yield why nothing can be made from a template."""
+    yield from tagged_path_problems(spec)
     for name, path in output_paths(spec).items():
-        field = f"spec.{name}Path"
-        if "$(" in path:
-            remedy = "write the path alone, such as status.artifact.url"
-            yield SupplyChainProblem(field, "a path of an output has no tags", remedy)
-            continue
         try:
-            parse_path(path)
+            if _TAG not in path:
+                parse_path(path)
         except PathError as error:
-            yield SupplyChainProblem(field, str(error))
+            yield SupplyChainProblem(f"spec.{name}Path", str(error))
     if spec.template is not None:
         yield from body_problems(spec.template, roots=ROOTS)
+
+
+def tagged_path_problems(spec: TemplateSpec) -> Iterator[SupplyChainProblem]:
+    """Yield the paths of outputs that are written as tags, which read nothing of a stamped object."""
+    for name, path in output_paths(spec).items():
+        if _TAG in path:
+            remedy = "write the path alone, such as status.artifact.url"
+            yield SupplyChainProblem(f"spec.{name}Path", "a path of an output has no tags", remedy)
 
 
 def body_problems(template: dict[str, object], *, roots: tuple[str, ...]) -> Iterator[SupplyChainProblem]:

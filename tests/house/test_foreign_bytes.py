@@ -35,6 +35,7 @@ OWN = {
     "kardinal/edits/helm/chart_lock.py": "a file that `document_text` has composed before, without aliases",
     "kardinal/edits/yaml/document_text.py": "text that `yaml_text` has composed before",
     "kardinal/edits/yaml/yaml_scalar.py": "one scalar that was written here",
+    "kardinal_supplychain/realize/preview.py": "a preview in a status of ours, whose size is looked at before",
     "kardinal_local/": "the programs and files of one workstation; its API server has bounds of its own",
 }
 """Modules that decode what is not of others, or is bounded before it gets there."""

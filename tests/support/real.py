@@ -41,7 +41,7 @@ __all__ = ["RealServer"]
 JsonObject = dict[str, Any]
 
 _CUSTOM = (
-    *("kardinal.io/", "experimental.kro.run/"),
+    *("kardinal.io/", "experimental.kro.run/", "carto.run/"),
     # Of tools, in tests that serve their kinds.
     *("argoproj.io/", "kustomize.toolkit.fluxcd.io/", "source.toolkit.fluxcd.io/"),
     # In tests that install a kind of their own.
@@ -54,7 +54,7 @@ _DEFINITIONS = "apiextensions.k8s.io/"
 
 _BUILT_IN = (
     _DEFINITIONS,
-    *("configmaps/", "namespaces/", "rolebindings/", "secrets/"),
+    *("configmaps/", "namespaces/", "roles/", "rolebindings/", "secrets/", "serviceaccounts/"),
     *("replicasets/", "statefulsets/", "daemonsets/", "jobs/", "cronjobs/"),
     *WORKLOADS,
 )

@@ -1,0 +1,241 @@
+"""The kinds that templates stamp: whether they are served, and the objects that were stamped.
+
+A kind is watched while an owner needs it, with the rights of the program, and only objects with a label of ours. So an
+operator decides which kinds can be stamped, by ClusterRoles with the label
+`kardinal.io/aggregate-to-supplychain: "true"`.
+
+CustomResourceDefinitions are watched from the start, so that a kind that is installed, changed or removed is followed
+at once. Other kinds, those of the API server and of aggregated ones, are asked for, and remembered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import Final
+
+from kardinal.kube import Client, Forbidden, NotFound, Unauthorized
+from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, JsonObject, Key, ResourceType
+from kardinal.objects.errors import KardinalError
+from kardinal.runtime import DynamicInformers, Event, Handle, Informer, KeyMemory
+from kardinal_supplychain.realize.plan import Kind, StampRefusal, plural_of
+from kardinal_supplychain.reconcilers.uses import Uses
+
+__all__ = ["BY_CONTROLLER", "StampedKinds", "UnreadObjects", "controller_uids"]
+
+BY_CONTROLLER: Final = "controller"
+"""The index of stamped objects by the uid of their controller."""
+
+READ_SECONDS: Final = 5.0
+"""Seconds of real time that a reconcile waits for the first list of a kind."""
+
+_BY_KIND: Final = "kind"
+
+Moved = Callable[[ResourceType, Event], None]
+"""Called with each change of an object of a kind."""
+
+
+class UnreadObjects(KardinalError):
+    """The objects of a kind could not be read in time."""
+
+    transient = True
+
+
+class StampedKinds:
+    """The kinds that the owners of one controller stamp.
+
+    `labels`: the selector of their objects. `push` is called with each owner whose kind was installed or removed, or
+    whose objects can be read now, or cannot any more.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        dynamic: DynamicInformers,
+        *,
+        labels: str,
+        memory: KeyMemory,
+        moved: Moved,
+        push: Callable[[Key], None],
+    ) -> None:
+        self._client = client
+        self._dynamic = dynamic
+        self._labels = labels
+        self._moved = moved
+        self._push = push
+        self._kinds: Uses[Kind] = Uses(memory)
+        self._types: Uses[ResourceType] = Uses(memory)
+        self._handles: dict[ResourceType, Handle] = {}
+        self._reading: set[Key] = set()
+        self._definitions: Handle | None = None
+        self._served: dict[str, dict[Kind, ResourceType]] = {}
+        memory.on_drop(lambda _: self._close_unused())
+
+    async def start(self) -> None:
+        """Watch CustomResourceDefinitions; where that is not allowed, their kinds are asked for like others."""
+        self._definitions = self._dynamic.open(
+            CUSTOM_RESOURCE_DEFINITION, projection=_outline, changed=self._definition_changed
+        )
+        [informer] = self._definitions.informers
+        if not informer.indexed(_BY_KIND):
+            informer.index(_BY_KIND, _kind_of_definition)
+        await _read(self._definitions)
+
+    async def stop(self) -> None:
+        """Close all watches."""
+        for handle in self._handles.values():
+            handle.close()
+        if self._definitions is not None:
+            self._definitions.close()
+
+    async def look_up(self, owner: Key, kind: Kind) -> ResourceType | StampRefusal:
+        """Return the type of a kind, and watch its stamped objects for `owner`. Raises `UnreadObjects`."""
+        self._kinds.add(owner, kind)
+        found = await self._find(kind)
+        if found is None:
+            return StampRefusal(f'no matches for kind "{kind.kind}" in version "{kind.api_version}"')
+        if not found.namespaced:
+            return found
+        self._types.add(owner, found)
+        handle = self._handles.get(found)
+        if handle is None:
+            handle = self._dynamic.open(found, labels=self._labels, changed=partial(self._changed, found))
+            [informer] = handle.informers
+            if not informer.indexed(BY_CONTROLLER):
+                informer.index(BY_CONTROLLER, controller_uids)
+            self._handles[found] = handle
+        self._reading.add(owner)
+        try:
+            await _read(handle)
+        finally:
+            self._reading.discard(owner)
+        return self._readable(found, handle)
+
+    def keep(self, owner: Key, kinds: Collection[Kind], types: Collection[ResourceType]) -> None:
+        """Watch what an owner needs, and from now on nothing else for it."""
+        self._kinds.note(owner, kinds)
+        self._types.note(owner, [each for each in types if each in self._handles])
+        self._close_unused()
+
+    def informer(self, type_: ResourceType) -> Informer | None:
+        """Return the objects of a kind that is watched."""
+        handle = self._handles.get(type_)
+        return handle.informers[0] if handle is not None else None
+
+    @property
+    def watched(self) -> Collection[ResourceType]:
+        """The kinds that are watched now."""
+        return self._handles.keys()
+
+    def _close_unused(self) -> None:
+        for type_ in self._handles.keys() - set(self._types.used):
+            self._handles.pop(type_).close()
+
+    async def _find(self, kind: Kind) -> ResourceType | None:
+        if self._definitions is not None:
+            [informer] = self._definitions.informers
+            for definition in informer.by_index(_BY_KIND, f"{_group_of(kind.api_version)}/{kind.kind}"):
+                return _defined(definition, kind.api_version)
+        if kind not in self._served.get(kind.api_version, {}):
+            self._served[kind.api_version] = await self._ask(kind.api_version)
+        return self._served[kind.api_version].get(kind)
+
+    async def _ask(self, api_version: str) -> dict[Kind, ResourceType]:
+        group, _, version = api_version.rpartition("/")
+        try:
+            answer = await self._client.fetch(f"/apis/{group}/{version}" if group else f"/api/{version}")
+        except (NotFound, Forbidden):
+            return {}
+        return {
+            Kind(api_version, each["kind"]): ResourceType(
+                group, version, each["kind"], each["name"], namespaced=each["namespaced"]
+            )
+            for each in answer.get("resources") or ()
+            if "/" not in each["name"]
+        }
+
+    @staticmethod
+    def _readable(type_: ResourceType, handle: Handle) -> ResourceType | StampRefusal:
+        plural = plural_of(type_)
+        match handle.outage.error if handle.outage is not None else None:
+            case NotFound():
+                return StampRefusal(f'no matches for kind "{type_.kind}" in version "{type_.api_version}"')
+            case Forbidden() | Unauthorized():
+                return StampRefusal(
+                    f"the controller may not watch {plural}: give it list and watch by a ClusterRole with the label "
+                    'kardinal.io/aggregate-to-supplychain: "true"',
+                    "WatchForbidden",
+                )
+            case error if not handle.synced:
+                raise UnreadObjects(f"{plural} could not be read: {type(error).__name__ if error else 'no answer yet'}")
+        return type_
+
+    def _changed(self, type_: ResourceType, event: Event | None) -> None:
+        if event is not None:
+            self._moved(type_, event)
+            return
+        # An owner whose reconcile waits for the first list sees it anyway.
+        for owner in self._types.users(type_) - self._reading:
+            self._push(owner)
+
+    def _definition_changed(self, event: Event | None) -> None:
+        if event is None:
+            return
+        groups = {obj["spec"]["group"] for obj in (event.old, event.new) if obj is not None}
+        self._served = {key: kinds for key, kinds in self._served.items() if _group_of(key) not in groups}
+        names = {name for obj in (event.old, event.new) if obj is not None for name in _kind_of_definition(obj)}
+        for kind in list(self._kinds.used):
+            if f"{_group_of(kind.api_version)}/{kind.kind}" in names:
+                for owner in self._kinds.users(kind):
+                    self._push(owner)
+
+
+async def _read(handle: Handle) -> None:
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            await handle.wait_read()
+    except TimeoutError:
+        return
+
+
+def _group_of(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+def controller_uids(obj: JsonObject) -> Iterable[str]:
+    """Return the uid of the controller of an object, in a list."""
+    references = obj["metadata"].get("ownerReferences") or ()
+    return [str(each.get("uid")) for each in references if each.get("controller") is True]
+
+
+def _outline(definition: JsonObject) -> JsonObject:
+    """Return the part of a CustomResourceDefinition that says which kind it defines, without its schemas."""
+    spec = definition["spec"]
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return {
+        "metadata": {field: definition["metadata"][field] for field in ("name", "uid", "resourceVersion")},
+        "spec": {
+            "group": spec["group"],
+            "names": {field: spec["names"][field] for field in ("kind", "plural")},
+            "scope": spec["scope"],
+            "versions": [{"name": each["name"], "served": each["served"]} for each in spec["versions"]],
+        },
+        "established": any(each["type"] == "Established" and each["status"] == "True" for each in conditions),
+    }
+
+
+def _kind_of_definition(outline: JsonObject) -> Iterable[str]:
+    return (f"{outline['spec']['group']}/{outline['spec']['names']['kind']}",)
+
+
+def _defined(outline: JsonObject, api_version: str) -> ResourceType | None:
+    """Return the kind of a definition in one version; None if it is not served."""
+    spec = outline["spec"]
+    version = api_version.rpartition("/")[2]
+    if not outline["established"] or not any(each["name"] == version and each["served"] for each in spec["versions"]):
+        return None
+    names = spec["names"]
+    return ResourceType(
+        spec["group"], version, names["kind"], names["plural"], namespaced=spec["scope"] == "Namespaced"
+    )
