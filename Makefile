@@ -151,7 +151,7 @@ bench-localplane: assets ## measure the local plane beside a real API server, so
 assets: $(INSTALLED) ## build the real API server that tests compare with; needs Go 1.26, minutes the first time
 	$(BIN)/python -m hack.kube.assets
 
-renderers: $(INSTALLED) ## build kustomize and helm that rendering is tested with; needs Go 1.26, two minutes the first time
+renderers: $(INSTALLED) ## build kustomize, helm and ytt that rendering is tested with; needs Go 1.26, two minutes the first time
 	$(BIN)/python -m hack.renderers.assets
 
 kube-up: $(INSTALLED) ## run a real API server in the foreground and print its kubeconfig; ARGS=--nodes adds a node

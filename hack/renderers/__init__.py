@@ -1,1 +1,1 @@
-"""kustomize and helm, built from source."""
+"""kustomize, helm and ytt, built from source."""

@@ -1,4 +1,4 @@
-"""Build kustomize and helm from source: the real renderers that our edits are compared with.
+"""Build kustomize, helm and ytt from source: the real renderers that our edits and supply chains are tested with.
 
     python -m hack.renderers.assets
 
@@ -16,7 +16,7 @@ from hack.kube.assets import Module, built, obtain, reported
 
 __all__ = ["RENDERERS", "find"]
 
-RENDERERS = Module(name="renderers", binaries={"kustomize": "kustomize", "helm": "helm"})
+RENDERERS = Module(name="renderers", binaries={"kustomize": "kustomize", "helm": "helm", "ytt": "ytt"})
 
 
 def find(name: str) -> Path | None:

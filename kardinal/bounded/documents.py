@@ -9,6 +9,7 @@ string. In invalid JSON, the count is wrong only after the position at which the
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from typing import Any
 
@@ -18,10 +19,11 @@ from kardinal.bounded.holding import Held, Holding
 from kardinal.bounded.limits import JsonLimits
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["NotJson", "OverLimit", "decode", "decode_held", "measure"]
+__all__ = ["NotJson", "OverLimit", "decode", "decode_first", "decode_held", "measure"]
 
 _BRACKETS = re.compile(rb"[\[{\]}]")
 _OPENING = b"[{"
+_FIRST = json.JSONDecoder()
 _LARGE = 64 << 10
 """The size in bytes from which a document is decoded on a thread; smaller ones take less than a millisecond."""
 _LEAST = 128
@@ -65,6 +67,19 @@ def decode(content: bytes, limits: JsonLimits) -> Any:
     """Return the value of a document. Raises `OverLimit` before decoding, and `NotJson`."""
     measure(content, limits)
     return _decoded(content)
+
+
+def decode_first(content: bytes, limits: JsonLimits) -> Any:
+    """Return the value of the first of several documents; the limits are of all of them together.
+
+    Raises `OverLimit` before decoding, and `NotJson`, also if there is no document.
+    """
+    measure(content, limits)
+    try:
+        value, _ = _FIRST.raw_decode(content.decode().lstrip())
+    except ValueError:
+        raise NotJson("it does not begin with a JSON document") from None
+    return value
 
 
 async def decode_held(content: bytes, limits: JsonLimits, *, holding: Holding, owner: str) -> tuple[Any, Held]:

@@ -93,6 +93,8 @@ def main() -> None:
 def _enter(plan: dict[str, Any], arguments: list[str]) -> None:
     output = os.open(plan["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(output, 1)
+    if plan["input"]:
+        os.dup2(os.open(plan["input"], os.O_RDONLY), 0)
     # Not the directory in which the agent was started: git looks for a repository there.
     os.chdir(plan["own"][0])
     for number in map(int, os.listdir("/dev/fd")):

@@ -77,11 +77,19 @@ def find_walls() -> Walls:
 
 
 def confine(
-    command: Sequence[str], *, programs: Sequence[str], home: Path, output: Path, network: bool, walls: Walls
+    command: Sequence[str],
+    *,
+    programs: Sequence[str],
+    home: Path,
+    output: Path,
+    network: bool,
+    walls: Walls,
+    input: Path | None = None,  # noqa: A002 - beside `output`
 ) -> list[str]:
     """Return the command that runs `command` in isolation, with its standard output in the file `output`.
 
-    `programs`: the absolute paths of the programs that it may run. `home`: the directory that it may read and write.
+    `programs`: the absolute paths of the programs that it may run. `home`: the directory that it may read and write, in
+    which it is started. `input`: the file that is its standard input; defaults to an empty one.
     """
     run: list[str] = []
     read: list[str] = []
@@ -96,6 +104,7 @@ def confine(
         "landlock": not walls.landlock,
         "seccomp": not walls.seccomp,
         "network": network,
+        "input": str(input) if input is not None else "",
         "output": str(output),
         "own": [str(home), *_DEVICES],
         "read": read,

@@ -20,6 +20,7 @@ from kardinal_supplychain.api.templates import (
 from kardinal_supplychain.blueprints.validate import blueprint_problems, blueprint_warnings
 from kardinal_supplychain.problems import SupplyChainProblem
 from kardinal_supplychain.realize.templates import body_problems, template_problems, template_warnings
+from kardinal_supplychain.ytt import INSTALL_YTT, find_ytt
 
 __all__ = ["LINTED"]
 
@@ -56,6 +57,12 @@ def _run_template_warnings(template: ClusterRunTemplate) -> Iterator[SupplyChain
         yield SupplyChainProblem("spec.template", "its object has no spec, so that every run is the same")
 
 
+def _template_warnings(template: Any) -> Iterator[SupplyChainProblem]:
+    yield from template_warnings(template.spec)
+    if template.spec.ytt is not None and find_ytt() is None:
+        yield SupplyChainProblem("spec.ytt", "ytt is not installed here, so it cannot be rendered", INSTALL_YTT)
+
+
 LINTED = (
     LintedKind(model=Workload),
     LintedKind(model=Deliverable),
@@ -72,7 +79,7 @@ LINTED = (
         LintedKind(
             model=model,
             problems=_complaints(lambda template: template_problems(template.spec)),
-            warnings=_complaints(lambda template: template_warnings(template.spec)),
+            warnings=_complaints(_template_warnings),
         )
         for model in (
             ClusterSourceTemplate,

@@ -38,6 +38,7 @@ from kardinal_supplychain.realize.conditions import matched_several, not_matched
 from kardinal_supplychain.realize.inputs import OUTPUTS_OF
 from kardinal_supplychain.realize.offline import RenderedResource, render_owner
 from kardinal_supplychain.realize.outputs import Outputs
+from kardinal_supplychain.ytt import Ytt
 
 __all__ = ["render"]
 
@@ -97,7 +98,7 @@ def render(paths: tuple[Path, ...], owner_path: Path, given: tuple[str, ...], fo
 
     The blueprint is chosen as a controller would choose it. A resource whose inputs come from a cluster needs them by
     --output; its value is text, or JSON if it begins with {, [ or a quote. Resources that wait for one are named on
-    standard error. Exits with 1 where something cannot be stamped.
+    standard error. Exits with 1 where something cannot be stamped. Templates of ytt need ytt on PATH.
     """
     outputs = _outputs(given)
     found = [each for path in paths for each in _resources(path)]
@@ -115,7 +116,7 @@ def render(paths: tuple[Path, ...], owner_path: Path, given: tuple[str, ...], fo
         return spec if isinstance(spec, TemplateSpec) else None
 
     _check_outputs(outputs, blueprint)
-    rendered = render_owner(document, owner.spec, blueprint, find=find, outputs=outputs)
+    rendered = render_owner(document, owner.spec, blueprint, find=find, outputs=outputs, ytt=Ytt().rendered)
     if format_ == "json":
         print_value({"blueprint": _name(blueprint), "resources": list(map(_document, rendered))}, "json")
     else:

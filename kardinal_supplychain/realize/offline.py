@@ -6,7 +6,7 @@ not given waits, and those that need it wait, too; a resource that fails leaves 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kardinal.objects import JsonObject
@@ -32,7 +32,10 @@ from kardinal_supplychain.realize.outputs import Outputs
 from kardinal_supplychain.realize.stamp import ResourcePlace, render_template, stamp_object
 from kardinal_supplychain.realize.templates import TemplateFinder
 
-__all__ = ["RenderedResource", "render_owner"]
+__all__ = ["RenderedResource", "YttFunction", "render_owner"]
+
+YttFunction = Callable[[str, JsonObject], JsonObject]
+"""Return the object that a template of ytt makes of data values. Raises `StampError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,7 @@ def render_owner(
     *,
     find: TemplateFinder,
     outputs: Mapping[str, Outputs],
+    ytt: YttFunction,
 ) -> tuple[RenderedResource, ...]:
     """Return the resources of an owner in the order in which they are stamped.
 
@@ -66,7 +70,7 @@ def render_owner(
     """
     resources: Sequence[AnyResource] = blueprint.spec.resources
     by_name = {resource.name: resource for resource in resources}
-    renderer = _Renderer(owner, spec, blueprint, find, dict(outputs))
+    renderer = _Renderer(owner, spec, blueprint, find=find, outputs=dict(outputs), ytt=ytt)
     return tuple(renderer.rendered(by_name[name]) for name in stamping_order(resources))
 
 
@@ -76,14 +80,17 @@ class _Renderer:
         owner: JsonObject,
         spec: OwnerSpec,
         blueprint: ClusterSupplyChain | ClusterDelivery,
+        *,
         find: TemplateFinder,
         outputs: dict[str, Outputs],
+        ytt: YttFunction,
     ) -> None:
         self._owner = owner
         self._spec = spec
         self._blueprint = blueprint
         self._find = find
         self._outputs = outputs
+        self._ytt = ytt
         self._words = words_of(owner["kind"])
 
     def rendered(self, resource: AnyResource) -> RenderedResource:
@@ -146,7 +153,7 @@ class _Renderer:
             labels=place.labels(self._owner),
         )
         try:
-            rendered = render_template(template, context)
+            rendered = self._ytt(template.ytt, context) if template.ytt else render_template(template, context)
             stamped = self._marked(rendered, place, inputs)
         except KardinalError as error:
             return RenderedResource(

@@ -108,9 +108,12 @@ class RunnablePlace:
 
 
 def render_template(spec: TemplateSpec, context: JsonObject) -> JsonObject:
-    """Return the object that `spec.template` says, with its tags replaced. Raises `StampError`."""
+    """Return the object that `spec.template` says, with its tags replaced. Raises `StampError`.
+
+    A template with `spec.ytt` is rendered by `kardinal_supplychain.ytt` instead.
+    """
     if spec.template is None:
-        raise StampError("spec.ytt is not rendered by this version", remedy="Write spec.template")
+        raise StampError("there is no spec.template")
     return render_body(spec.template, context)
 
 

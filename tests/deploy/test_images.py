@@ -46,6 +46,7 @@ def _copy_context(directory: Path) -> None:
         if source.is_dir():
             shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("__pycache__", *BUILT))
         else:
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, directory / name)
 
 
@@ -95,6 +96,6 @@ def test_every_program_starts_in_an_image_without_the_commands_for_a_laptop(imag
 
 def test_the_packages_of_an_image_are_those_of_the_programs(image: Path) -> None:
     packages = {path.parent.name for path in image.glob("*/__init__.py")}
-    assert packages == {"kardinal", "kardinal_agent", "kardinal_controller"}
+    assert packages == {"kardinal", "kardinal_agent", "kardinal_controller", "kardinal_supplychain"}
     found = "from importlib.util import find_spec; print(find_spec('kardinal_local'), find_spec('kardinal').origin)"
     assert _run(image, found).split() == ["None", str(image / "kardinal" / "__init__.py")]

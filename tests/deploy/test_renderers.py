@@ -50,12 +50,23 @@ def commands(dockerfile: str) -> str:
 
 
 def test_both_images_have_the_programs_and_run_without_rights() -> None:
-    assert len({stage(dockerfile, "renderers").partition("\n#")[0] for dockerfile in DOCKERFILES}) == 1
+    assert len({stage(dockerfile, "renderers").partition("\n#")[0].strip() for dockerfile in DOCKERFILES}) == 1
     for dockerfile in DOCKERFILES:
         lines = stage(dockerfile, "").splitlines()
         copied = lines.index("COPY --from=renderers /renderers/kustomize /renderers/helm /usr/local/bin/")
         assert lines.index("USER 65534:65534") > copied
         assert "renderers.sha256" in (CHECKOUT / ".dockerignore").read_text()
+
+
+def test_the_image_of_supply_chains_has_ytt_as_it_is_tested() -> None:
+    built = stage("Dockerfile.controller", "ytt")
+    assert "COPY hack/renderers/go.mod hack/renderers/go.sum ./" in built
+    assert "go build -trimpath" in built
+    assert built.rstrip().endswith("-o /ytt carvel.dev/ytt/cmd/ytt")
+    copied = stage("Dockerfile.controller", "").splitlines()
+    assert copied.index("COPY --from=ytt /ytt /usr/local/bin/") < copied.index("USER 65534:65534")
+    for name in ("go.mod", "go.sum"):
+        assert f"!hack/renderers/{name}" in (CHECKOUT / ".dockerignore").read_text().splitlines()
 
 
 def test_their_versions_are_those_that_are_tested() -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from hack.docs.supply_chains import reference
+from kardinal_supplychain.ytt import INSTALL_YTT
 from tests.cli.conftest import Finished
 from tests.cli.in_process import InProcess
 
@@ -280,6 +281,51 @@ def test_a_resource_that_fails_leaves_the_others_alone(directory: Path) -> None:
     assert done.code == 1
     assert [each["kind"] for each in yaml.safe_load_all(done.out)] == ["GitRepository", "Deployment"]
     assert "path [spec.tag]: jsonpath returned empty list: params.absent" in done.err
+
+
+YTT = """\
+  ytt: |
+    #@ load("@ytt:data", "data")
+    apiVersion: source.toolkit.fluxcd.io/v1
+    kind: GitRepository
+    metadata:
+      name: #@ data.values.workload.metadata.name
+    spec:
+      url: #@ data.values.workload.spec.source.git.url
+"""
+
+
+def write_source_in_ytt(directory: Path) -> None:
+    path = directory / "templates.yaml"
+    source, _, others = path.read_text().partition("---\n")
+    path.write_text(source.partition("  template:\n")[0] + YTT + "---\n" + others)
+
+
+def test_template_of_ytt_is_rendered_where_ytt_is(
+    directory: Path, real_ytt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_source_in_ytt(directory)
+    monkeypatch.setenv("PATH", str(real_ytt.parent))
+    assert run(directory, "lint", "-f", ".").out == "6 resources are fine\n"
+    done = render(directory, URL, REVISION, IMAGE)
+    assert [each["kind"] for each in objects(done)] == ["GitRepository", "Image", "Deployment"]
+    assert objects(done)[0]["spec"] == {"url": "https://git.example.com/my-team/shop"}
+    assert objects(done)[0]["metadata"]["namespace"] == "my-team"
+
+
+def test_template_of_ytt_says_how_to_get_it_where_it_is_missing(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_source_in_ytt(directory)
+    monkeypatch.setenv("PATH", str(directory))
+    linted = run(directory, "lint", "-f", ".")
+    assert (linted.code, linted.out) == (0, "6 resources are fine, 1 warning\n")
+    assert "warning: ClusterSourceTemplate/git spec.ytt: " in linted.err
+    done = render(directory, URL, REVISION, IMAGE)
+    assert done.code == 1
+    assert [each["kind"] for each in yaml.safe_load_all(done.out)] == ["Image", "Deployment"]
+    for told in (linted.err, done.err):
+        assert INSTALL_YTT in told
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kardinal_supplychain.api.templates import ImageTemplateSpec, TemplateSpec
+from kardinal_supplychain.api.templates import ImageTemplateSpec
 from kardinal_supplychain.realize.context import InputValues, SourceValue, template_context
 from kardinal_supplychain.realize.interpolate import InterpolationError, interpolate
 from kardinal_supplychain.realize.stamp import (
@@ -222,11 +222,6 @@ def test_a_run_needs_a_name_or_the_beginning_of_one() -> None:
     assert made["metadata"]["generateName"] == "x-"
     with pytest.raises(StampError, match="neither"):
         stamped({**BARE, "metadata": {}}, run)
-
-
-def test_ytt_is_refused_as_long_as_it_is_not_rendered() -> None:
-    with pytest.raises(StampError, match=r"spec\.ytt"):
-        render_template(TemplateSpec(ytt="a: 1"), context())
 
 
 def deep(levels: int) -> Any:

@@ -1,0 +1,259 @@
+"""Make the object of a ytt template: run `ytt` in a child that can be killed, behind the walls of the renderers.
+
+    ytt -f - --data-values-file values.yml --output json
+
+The template is its standard input, and the context of a stamping its data values, in a file that only this user can
+read, in a directory of its own. Values are never arguments, which every process of the machine can read. The
+environment has settings of the Go runtime and the locale alone. The walls (`kardinal.processes.isolation`) leave the
+child no other file and no socket. Time, memory and output are bounded.
+
+The output is JSON, because YAML would be read differently here than it is written there: `1e+06` is a number of ytt and
+a text of PyYAML.
+
+A program in Go that needs more memory than it may have ends by a signal or with an exit status that ytt does not
+define. What it prints then is a trace of its stack, and is never quoted.
+
+A child occupies one of few places until it ends. The namespaces take turns at them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kardinal.bounded import ForeignBytes, mebibytes
+from kardinal.bounded.documents import NotJson, OverLimit, decode_first
+from kardinal.bounded.limits import JsonLimits
+from kardinal.objects import JsonObject
+from kardinal.objects.text import cut, escaped
+from kardinal.processes.children import BLOCK, ChildLimits, Children, Ended
+from kardinal.processes.errors import ChildDeadlineExceeded, ChildStopped, ShareExceeded
+from kardinal.processes.isolation import confine, find_walls
+from kardinal.processes.memory_shares import AVAILABLE, MemoryPool, children_memory
+from kardinal.processes.threads import off_loop
+from kardinal.runtime.rotation import Rotation
+from kardinal_supplychain.realize.interpolate import DEPTH_LIMIT, OBJECT_LIMIT, encoded_json
+from kardinal_supplychain.realize.stamp import StampError
+
+__all__ = ["INSTALL_YTT", "YTT_VERSION", "Ytt", "find_ytt"]
+
+YTT_VERSION: Final = "v0.53.0"
+"""The version that is tested, and that the image has."""
+INSTALL_YTT: Final = f"Install it: go install carvel.dev/ytt/cmd/ytt@{YTT_VERSION}"
+
+_DEADLINE: Final = 4.0
+"""Seconds for one template."""
+_OF_ONE: Final = 128 << 20
+"""The most bytes of memory for one template.
+
+If a quarter of the container's memory is less, one template is rendered at a time and gets that quarter.
+"""
+_AT_ONCE: Final = 4
+_VALUES_LIMIT: Final = 4 << 20
+_OUTPUT: Final = JsonLimits(size=OBJECT_LIMIT, depth=DEPTH_LIMIT)
+_SHOWN: Final = 1_024
+_TEMPLATE_FILE: Final = "template.yml"
+_VALUES_FILE: Final = "values.yml"
+_NOT_PLAIN: Final = re.compile(r"[^\x20-\x7e]")
+_FAILED: Final = 1
+"""The exit status of ytt for a template that is wrong. It defines no other but 0."""
+_NOT_STARTED: Final = 125
+"""The exit status of `kardinal.processes.confined` if it cannot start the program."""
+_KEY_PANIC: Final = "panic: Expected key to be string"
+_BACKTRACE: Final = " (backtrace: goroutine "
+"""The beginning of what ytt prints of its stack for some errors; the addresses in it differ each time."""
+_REFUSED: Final = "unable to apply ytt template: "
+
+FOREIGN = ForeignBytes(
+    "objects that `ytt` makes of templates",
+    of="tenant",
+    size=f"{mebibytes(OBJECT_LIMIT)}; {mebibytes(_VALUES_LIMIT)} of values are given to it",
+    unpacked="not compressed",
+    structure=_OUTPUT.structure,
+    time=f"{_DEADLINE:.0f} s",
+    held=f"one for each place, at most {_AT_ONCE}",
+    decoded="made in a child, decoded on a thread",
+    tests=("supplychain/test_ytt_attacks.py",),
+)
+
+
+def find_ytt(program: Path | None = None) -> Path | None:
+    """Return the program: `program` if it is given, else that on PATH; None if it is not there."""
+    found = shutil.which(program or "ytt")
+    return Path(found).absolute() if found else None
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A rendering that waits for a place."""
+
+    namespace: str
+    turn: asyncio.Future[None]
+
+
+class Ytt:
+    """Renders templates with the program `program`, which defaults to `ytt` on PATH.
+
+    `memory`: bytes of the container, of which all children together get a quarter. Defaults to the container's limit.
+    Belongs to one event loop, except `rendered` and `close`.
+    """
+
+    def __init__(self, program: Path | None = None, *, memory: int = AVAILABLE) -> None:
+        part = children_memory(memory)
+        at_once = min(max(part // _OF_ONE, 1), _AT_ONCE)
+        self._program = program
+        self._memory = min(part, _OF_ONE)
+        self._children = Children(MemoryPool(each=self._memory, total=at_once * self._memory))
+        self._limits = ChildLimits(deadline=_DEADLINE, file=OBJECT_LIMIT + BLOCK)
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="ytt")
+        self._free = at_once
+        self._waiting: Rotation[_Waiting] = Rotation()
+
+    async def render(self, template: str, values: JsonObject, *, namespace: str) -> JsonObject:
+        """Return the first document that a template makes of `values`, for an owner in `namespace`.
+
+        Raises `StampError`; it is transient if another attempt may succeed.
+        """
+        await self._take_place(namespace)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self.rendered, template, values)
+        finally:
+            # If the caller is cancelled, the thread goes on until the child ends, and the next one waits for it there.
+            self._give_place_back()
+
+    @off_loop
+    def rendered(self, template: str, values: JsonObject) -> JsonObject:
+        """Return the same as `render`, and block until the child ends."""
+        try:
+            encoded = _NOT_PLAIN.sub(_escape, encoded_json(values).decode())
+        except ValueError as error:
+            raise StampError(f"{_REFUSED}the values are not JSON: {error}") from None
+        if len(encoded) > _VALUES_LIMIT:
+            raise StampError(
+                f"{_REFUSED}its values have {len(encoded):,} bytes, and at most {_VALUES_LIMIT:,} are allowed"
+            )
+        return _first_object(self._run(template, encoded))
+
+    def close(self) -> None:
+        """Kill the running children, and start no others."""
+        self._children.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, template: str, values: str) -> bytes:
+        program = find_ytt(self._program)
+        if program is None:
+            named = f"there is no program {self._program}" if self._program else "it is not on PATH"
+            raise StampError(f"ytt is not installed: {named}", remedy=INSTALL_YTT)
+        with _directory() as home:
+            _write(home / _TEMPLATE_FILE, template)
+            _write(home / _VALUES_FILE, values)
+            output = home / "output"
+            command = [str(program), "-f", "-", "--data-values-file", _VALUES_FILE, "--output", "json"]
+            walled = confine(
+                command,
+                programs=[str(program)],
+                home=home,
+                output=output,
+                network=False,
+                walls=find_walls(),
+                input=home / _TEMPLATE_FILE,
+            )
+            ended = self._child(walled)
+            size = output.stat().st_size if output.exists() else 0
+            if size > OBJECT_LIMIT:
+                raise StampError(f"{_REFUSED}it makes more than {mebibytes(OBJECT_LIMIT)}")
+            self._check(ended)
+            return output.read_bytes()
+
+    def _child(self, command: list[str]) -> Ended:
+        # From GOMEMLIMIT on, a program in Go collects garbage instead of growing. Without LC_ALL, Python sets LC_CTYPE.
+        environment = {"GOMEMLIMIT": f"{self._memory * 3 // 4}B", "GOTRACEBACK": "none", "LC_ALL": "C"}
+        try:
+            return self._children.run(command, name="ytt", environment=environment, limits=self._limits)
+        except ShareExceeded as exceeded:
+            raise self._too_large(transient=exceeded.transient) from None
+        except ChildDeadlineExceeded:
+            # Transient, because the machine may have been busy.
+            raise StampError(f"{_REFUSED}it takes longer than {_DEADLINE:.0f} s", transient=True) from None
+        except ChildStopped:
+            raise StampError(f"{_REFUSED}the program ends", transient=True) from None
+
+    def _check(self, ended: Ended) -> None:
+        """Raise `StampError` unless ytt has succeeded."""
+        if ended.code == 0:
+            return
+        if ended.code in (_FAILED, _NOT_STARTED):
+            said = escaped(ended.text.partition(_BACKTRACE)[0].strip(), kept="\n")
+            raise StampError(_REFUSED + (cut(said, _SHOWN) or f"ytt ended with {ended.code}"))
+        if _KEY_PANIC in ended.text:
+            raise StampError(f"{_REFUSED}a key of the object is not a text", remedy="Write the key in quotes")
+        raise self._too_large()
+
+    def _too_large(self, *, transient: bool = False) -> StampError:
+        return StampError(
+            f"{_REFUSED}ytt crashed, or needs more than {mebibytes(self._memory)} of memory", transient=transient
+        )
+
+    async def _take_place(self, namespace: str) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        waiting = _Waiting(namespace, asyncio.get_running_loop().create_future())
+        self._waiting.put(waiting)
+        try:
+            await waiting.turn
+        except asyncio.CancelledError:
+            self._waiting.remove(waiting)
+            if not waiting.turn.cancelled():
+                self._give_place_back()
+            raise
+
+    def _give_place_back(self) -> None:
+        """Give the place to the next namespace in turn."""
+        while (waiting := self._waiting.first()) is not None:
+            self._waiting.end_turn(waiting.namespace)
+            self._waiting.remove(waiting)
+            if not waiting.turn.cancelled():
+                waiting.turn.set_result(None)
+                return
+        self._free += 1
+
+
+@contextmanager
+def _directory() -> Iterator[Path]:
+    """Yield a directory that this user alone can enter, for the files of one run."""
+    with tempfile.TemporaryDirectory(prefix="kardinal-ytt-", ignore_cleanup_errors=True) as made:
+        yield Path(made)
+
+
+def _write(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(text, errors="surrogatepass")
+
+
+def _escape(found: re.Match[str]) -> str:
+    """Return a character as YAML escapes it in quotes: JSON may have it bare, or as two halves."""
+    return f"\\U{ord(found[0]):08x}"
+
+
+def _first_object(content: bytes) -> JsonObject:
+    if not content.strip():
+        raise StampError(f"{_REFUSED}it makes no document", remedy="Write one object, which no condition leaves out")
+    try:
+        document = decode_first(content, _OUTPUT)
+    except OverLimit as error:
+        raise StampError(f"{_REFUSED}of what it makes, {error}") from None
+    except NotJson:
+        raise StampError(f"{_REFUSED}ytt printed no JSON", remedy=f"Use ytt {YTT_VERSION}") from None
+    if not isinstance(document, dict):
+        kind = "a list" if isinstance(document, list) else "one value"
+        raise StampError(f"{_REFUSED}its first document is {kind}, and an object is needed")
+    return document
