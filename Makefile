@@ -18,7 +18,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local kardinal_supp
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help ui dist demo test test-plane test-resilience test-ui test-ui-all lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-gitops test-gitops-fast test-lives test-walk test-corpus test-cel test-graph test-kubectl contract-record builtins bench-hostile bench-localplane soak
+.PHONY: help ui dist demo test test-plane test-resilience test-ui test-ui-all lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-supplychain test-gitops test-gitops-fast test-lives test-walk test-corpus test-cel test-graph test-kubectl contract-record builtins bench-hostile bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -72,6 +72,10 @@ test-every-host: $(INSTALLED) ## run at every host what "make test" shows at one
 test-registry: $(INSTALLED) ## ask a real registry for digests, seconds after a build of minutes
 	$(BIN)/python -m hack.registry.assets
 	$(BIN)/pytest -n0 tests/registries tests/bundles/test_tags.py
+
+test-supplychain: renderers ## run supply chains with real parts and stand-ins: ytt, a registry, builds, two minutes after builds of minutes
+	$(BIN)/python -m hack.registry.assets
+	SUPPLYCHAIN=1 $(BIN)/pytest -n2 --timeout=170 $(wildcard tests/supplychain/test_ytt*.py) tests/supplychain/test_standins.py
 
 test-gitops: assets renderers ## promote to real GitOps tools on a real API server, some minutes after builds of minutes
 	$(BIN)/python -m hack.flux.assets

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kardinal_supplychain.api.templates import TemplateSpec
 from kardinal_supplychain.realize.bundle import (
@@ -19,6 +21,7 @@ from kardinal_supplychain.realize.bundle import (
 from kardinal_supplychain.realize.context import InputValues, SourceValue, template_context
 from kardinal_supplychain.realize.stamp import ResourcePlace, StampError, render_template
 from kardinal_supplychain.realize.templates import template_problems, template_warnings
+from tests.cli.in_process import InProcess
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 DIGEST = f"sha256:{'1' * 64}"
@@ -320,3 +323,22 @@ def test_owners_that_share_a_pipeline_and_a_type_are_named() -> None:
 @pytest.mark.parametrize("other", [of("cart", pipeline="cart"), of("cart", type_="config")])
 def test_owners_of_another_pipeline_or_type_share_nothing(other: dict[str, Any]) -> None:
     assert not sharing_owners(stamped(), owner=OWNER, owners=[owner("cart")], bundles=[other])
+
+
+def test_the_example_ends_in_a_bundle(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "supply-chain-standins"
+    program = InProcess(Path("/nonexistent"), tmp_path)
+    assert program.run("lint", "-f", str(example)).code == 0
+    outputs = {
+        "source.url": "http://x/a.tgz",
+        "source.revision": f"main@sha1:{COMMIT}",
+        "test.url": "http://x/a.tgz",
+        "test.revision": f"main@sha1:{COMMIT}",
+        "image.image": f"shop@{DIGEST}",
+    }
+    options = [part for name, value in outputs.items() for part in ("--output", f"{name}={value}")]
+    done = program.run("render", "-f", str(example), "-w", str(example / "workload.yaml"), *options)
+    assert (done.code, done.err) == (0, "")
+    bundle = [*yaml.safe_load_all(done.out)][-1]
+    assert is_bundle(bundle)
+    assert bundle["spec"]["artifacts"]["images"] == [{"reference": f"shop@{DIGEST}"}]
