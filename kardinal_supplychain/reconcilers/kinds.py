@@ -66,6 +66,7 @@ class StampedKinds:
         self._push = push
         self._kinds: Uses[Kind] = Uses(memory)
         self._types: Uses[ResourceType] = Uses(memory)
+        self._found: dict[Kind, ResourceType] = {}
         self._handles: dict[ResourceType, Handle] = {}
         self._reading: set[Key] = set()
         self._definitions: Handle | None = None
@@ -94,9 +95,11 @@ class StampedKinds:
         self._kinds.add(owner, kind)
         found = await self._find(kind)
         if found is None:
+            self._found.pop(kind, None)
             return StampRefusal(f'no matches for kind "{kind.kind}" in version "{kind.api_version}"')
         if not found.namespaced:
             return found
+        self._found[kind] = found
         self._types.add(owner, found)
         handle = self._handles.get(found)
         if handle is None:
@@ -112,10 +115,10 @@ class StampedKinds:
             self._reading.discard(owner)
         return self._readable(found, handle)
 
-    def keep(self, owner: Key, kinds: Collection[Kind], types: Collection[ResourceType]) -> None:
-        """Watch what an owner needs, and from now on nothing else for it."""
+    def keep(self, owner: Key, kinds: Collection[Kind]) -> None:
+        """Watch what an owner needs, and from now on nothing else for it; kinds that cannot be read now are watched."""
         self._kinds.note(owner, kinds)
-        self._types.note(owner, [each for each in types if each in self._handles])
+        self._types.note(owner, [self._found[kind] for kind in kinds if kind in self._found])
         self._close_unused()
 
     def informer(self, type_: ResourceType) -> Informer | None:
@@ -129,8 +132,10 @@ class StampedKinds:
         return self._handles.keys()
 
     def _close_unused(self) -> None:
-        for type_ in self._handles.keys() - set(self._types.used):
+        used = set(self._types.used)
+        for type_ in self._handles.keys() - used:
             self._handles.pop(type_).close()
+        self._found = {kind: type_ for kind, type_ in self._found.items() if type_ in used}
 
     async def _find(self, kind: Kind) -> ResourceType | None:
         if self._definitions is not None:

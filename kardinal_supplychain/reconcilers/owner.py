@@ -192,7 +192,7 @@ class OwnerReconciler:
     async def _rest(self, owner: JsonObject, *findings: Finding, **fields: JsonObject) -> Result:
         """Write that nothing is done for an owner; its objects stay, and so do their entries in the status."""
         key = key_of(owner)
-        self._kinds.keep(key, (), ())
+        self._kinds.keep(key, ())
         self._accounts.stop_awaiting_rights(key)
         self._wanted.note(key, ())
         status = with_findings(owner, [*findings, ready(findings)], now=self._clock.now(), **fields)
@@ -348,8 +348,7 @@ class _Run:
     def keep(self, resources: Sequence[str]) -> None:
         """Watch and remember what the owner needs from now on, and nothing else."""
         tools = self._tools
-        types = [found for found in self._kinds.values() if isinstance(found, ResourceType)]
-        tools.kinds.keep(self.key, self._kinds.keys(), types)
+        tools.kinds.keep(self.key, self._kinds.keys())
         tools.applier.keep(self.key, resources=resources, uids=self._uids)
         for digest in self._rendered.keys() - self._used_renders:
             del self._rendered[digest]
