@@ -6,13 +6,13 @@ If the programs had all permissions on a laptop, a missing rule would be noticed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kardinal.objects import CONFIG_MAP, SERVICE_ACCOUNT, ResourceType
 from kardinal.promotion.api.names import SYSTEM_NAMESPACE, VERSIONS
 
-__all__ = ["OWN_RIGHTS", "RIGHTS", "manifests"]
+__all__ = ["OWN_RIGHTS", "RIGHTS", "SUPPLY_CHAIN_RIGHTS", "manifests", "supply_chain_manifests"]
 
 JsonObject = dict[str, Any]
 
@@ -95,6 +95,31 @@ OWN_RIGHTS = (
 )
 """The rules of the controller's Role in `kardinal-system`."""
 
+SUPPLY_CHAIN_RIGHTS: dict[str, tuple[JsonObject, ...]] = {
+    "kardinal-supplychain": (
+        _rule(
+            "list watch",
+            "carto.run",
+            "workloads deliverables runnables clustersupplychains clusterdeliveries clustersourcetemplates "
+            "clusterimagetemplates clusterconfigtemplates clusterdeploymenttemplates clustertemplates "
+            "clusterruntemplates",
+        ),
+        _rule(
+            "patch",
+            "carto.run",
+            "workloads/status deliverables/status runnables/status clustersupplychains/status clusterdeliveries/status",
+        ),
+        _EVENTS,
+        _rule("list watch", "", "serviceaccounts"),
+        _rule("list watch", "rbac.authorization.k8s.io", "roles rolebindings"),
+        _rule("list watch", "apiextensions.k8s.io", "customresourcedefinitions"),
+        *_SCRAPES,
+    ),
+    "kardinal-supplychain-accounts": (_rule("impersonate", "", "serviceaccounts"),),
+    "kardinal-supplychain-every-kind": (_rule("list watch", "*", "*"),),
+}
+"""The rules of supply chains by ClusterRole: those of `cluster-wide`, because all has one owner on a laptop."""
+
 _GIVEN = {
     "kardinal-controller": ("kardinal-controller", "kardinal-controller-secrets", "kardinal-tools"),
     # On the local plane, the control plane is also the cluster of the agent.
@@ -110,17 +135,31 @@ _CONTROLLER = "kardinal-controller"
 
 def manifests() -> Iterator[tuple[ResourceType, JsonObject]]:
     """Yield the ServiceAccounts, roles and bindings to apply, in this order, each with its resource type."""
-    for role, rules in RIGHTS.items():
-        yield _ROLE, {**_head(_ROLE, role), "rules": list(rules)}
+    yield from _roles(RIGHTS)
     for account, roles in _GIVEN.items():
-        yield SERVICE_ACCOUNT, _head(SERVICE_ACCOUNT, account)
-        for role in roles:
-            name = role if role == account else f"{account}-{role}"
-            yield _BINDING, _head(_BINDING, name) | _granting(_ROLE, role, account=account)
+        yield from _account(account, roles)
     yield _NAMESPACED_ROLE, {**_head(_NAMESPACED_ROLE, _CONTROLLER), "rules": list(OWN_RIGHTS)}
     yield CONFIG_MAP, _head(CONFIG_MAP, VERSIONS)
     granting = _granting(_NAMESPACED_ROLE, _CONTROLLER, account=_CONTROLLER)
     yield _NAMESPACED_BINDING, _head(_NAMESPACED_BINDING, _CONTROLLER) | granting
+
+
+def supply_chain_manifests() -> Iterator[tuple[ResourceType, JsonObject]]:
+    """Yield what `manifests` does for the program of supply chains."""
+    yield from _roles(SUPPLY_CHAIN_RIGHTS)
+    yield from _account("kardinal-supplychain", SUPPLY_CHAIN_RIGHTS)
+
+
+def _roles(rights: Mapping[str, tuple[JsonObject, ...]]) -> Iterator[tuple[ResourceType, JsonObject]]:
+    for role, rules in rights.items():
+        yield _ROLE, {**_head(_ROLE, role), "rules": list(rules)}
+
+
+def _account(account: str, roles: Iterable[str]) -> Iterator[tuple[ResourceType, JsonObject]]:
+    yield SERVICE_ACCOUNT, _head(SERVICE_ACCOUNT, account)
+    for role in roles:
+        name = role if role == account else f"{account}-{role}"
+        yield _BINDING, _head(_BINDING, name) | _granting(_ROLE, role, account=account)
 
 
 def _head(resource: ResourceType, name: str) -> JsonObject:

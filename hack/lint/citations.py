@@ -24,7 +24,7 @@ from pathlib import Path
 __all__ = ["Finding", "check"]
 
 _SUFFIXES = frozenset({".py", ".md", ".toml", ".yaml", ".yml"})
-_NAMES = frozenset({"Makefile", "Dockerfile.agent", "Dockerfile.controller"})
+_NAMES = frozenset({"Makefile", "Dockerfile.agent", "Dockerfile.controller", "Dockerfile.supplychain"})
 _RECORDED = "recordings"
 """The name of directories with recorded responses of real servers, which are not checked."""
 

@@ -161,7 +161,7 @@ class LocalPlane:
         return self.kubeconfig_for("admin")
 
     def kubeconfig_for(self, identity: str) -> Path:
-        """Return the path of the kubeconfig of one identity: admin, installer, controller, agent or simulator."""
+        """Return the path of the kubeconfig of an identity, one of `IDENTITIES` such as `controller`."""
         if identity not in IDENTITIES:
             raise ValueError(f"unknown identity {identity!r}: one of {', '.join(IDENTITIES)}")
         return _kubeconfig(self._directory, identity)

@@ -21,7 +21,7 @@ BUILT = ["building", "built", "node_modules"]
 IGNORED = ["*", "**/__pycache__", *(f"kardinal_controller/ui/page/{name}" for name in BUILT)]
 """The patterns of `.dockerignore` beside the exceptions from the first of them."""
 
-PROGRAMS = ("kardinal", "kardinal-controller", "kardinal-agent")
+PROGRAMS = ("kardinal", "kardinal-controller", "kardinal-agent", "kardinal-supplychain")
 DEADLINE = 100.0
 WHEEL = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
 HELP = """

@@ -18,9 +18,19 @@ from tests.support.strict import apply_strictly
 JsonObject = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = [".", "admission", "agent", "tools"]
-NAMESPACED = ["holidays/namespace.yaml", "secrets/namespace.yaml", "agent/secrets/namespace.yaml"]
-CLUSTER_WIDE = ["secrets/every-namespace.yaml", "agent/secrets/every-namespace.yaml"]
+FOLDERS = [".", "admission", "agent", "supplychain", "tools"]
+NAMESPACED = [
+    "holidays/namespace.yaml",
+    "secrets/namespace.yaml",
+    "agent/secrets/namespace.yaml",
+    "supplychain/tenant/namespace.yaml",
+]
+CLUSTER_WIDE = [
+    "secrets/every-namespace.yaml",
+    "agent/secrets/every-namespace.yaml",
+    "supplychain/cluster-wide/accounts.yaml",
+]
+EVERY_KIND = "supplychain/cluster-wide/kinds.yaml"
 MANIFESTS: list[JsonObject] = [doc for folder in FOLDERS for doc in documents_of(f"{folder}/*.yaml")]
 """In the order in which `kubectl apply -f` takes them."""
 
@@ -32,7 +42,7 @@ async def test_every_manifest_is_applied_without_an_unknown_field(api_server: Ap
 
 
 @pytest.mark.parametrize("path", [*NAMESPACED, *CLUSTER_WIDE])
-async def test_secrets_and_holidays_are_opened_in_one_namespace_or_in_all(api_server: ApiServer, path: str) -> None:
+async def test_rights_are_given_in_one_namespace_or_in_all(api_server: ApiServer, path: str) -> None:
     documents = list(documents_of(path))
     # As `kubectl apply -n` does.
     where = {"namespace": TEAM} if path in NAMESPACED else {}
@@ -42,6 +52,20 @@ async def test_secrets_and_holidays_are_opened_in_one_namespace_or_in_all(api_se
     assert {document["kind"] for document in documents} == (
         {"Role", "RoleBinding"} if path in NAMESPACED else {"ClusterRole", "ClusterRoleBinding"}
     )
+
+
+async def test_every_kind_may_be_watched_where_an_operator_says_so(api_server: ApiServer) -> None:
+    [role] = documents_of(EVERY_KIND)
+    await apply_strictly(api_server.kubeconfig, [role])
+    assert role["rules"] == [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["list", "watch"]}]
+    [aggregated] = [doc for doc in MANIFESTS if doc["metadata"]["name"] == "kardinal-supplychain-stamped"][:1]
+    [selector] = aggregated["aggregationRule"]["clusterRoleSelectors"]
+    assert selector["matchLabels"].items() <= role["metadata"]["labels"].items()
+
+
+def test_no_default_manifest_lets_a_program_act_as_an_account() -> None:
+    granted = [rule for doc in MANIFESTS for rule in doc.get("rules", ()) if "impersonate" in rule["verbs"]]
+    assert granted == []
 
 
 def test_no_default_manifest_opens_secrets_of_teams() -> None:
@@ -59,7 +83,10 @@ def test_no_default_manifest_opens_secrets_of_teams() -> None:
 
 
 def test_no_manifest_grants_a_wildcard_but_policies_look_at_everything() -> None:
-    """A new kind is covered by the policies of both groups, and by no role before that is decided."""
+    """A new kind is covered by the policies of both groups, and by no role before that is decided.
+
+    The one that lets supply chains watch every kind is for clusters of one owner, and stands apart.
+    """
     files = [doc for path in [*NAMESPACED, *CLUSTER_WIDE] for doc in documents_of(path)]
     granted = [rule for doc in [*MANIFESTS, *files] for rule in doc.get("rules", ())]
     assert [rule for rule in granted if "*" in str(rule)] == []
@@ -111,11 +138,13 @@ def test_a_pod_runs_without_privileges(program: str) -> None:
 
 @pytest.mark.parametrize("program", PODS)
 def test_a_pod_writes_to_its_cache_and_to_tmp_alone(program: str) -> None:
+    """Supply chains have no mirrors of repositories, and so no cache."""
     pod = PODS[program]["spec"]
     writable = {volume["name"] for volume in pod["volumes"] if "emptyDir" in volume}
     mounts = pod["containers"][0]["volumeMounts"]
 
-    assert {mount["mountPath"] for mount in mounts if mount["name"] in writable} == {"/var/cache/kardinal", "/tmp"}  # noqa: S108
+    places = {"/tmp"} if program == "kardinal-supplychain" else {"/var/cache/kardinal", "/tmp"}  # noqa: S108
+    assert {mount["mountPath"] for mount in mounts if mount["name"] in writable} == places
     assert all(mount.get("readOnly") for mount in mounts if mount["name"] not in writable)
     assert all("sizeLimit" in volume["emptyDir"] for volume in pod["volumes"] if "emptyDir" in volume)
 
@@ -135,6 +164,7 @@ def test_a_pod_says_what_it_needs_and_how_it_is(program: str) -> None:
 def test_ports_are_the_documented_ones() -> None:
     assert ports_of("kardinal-controller") == {"api": 8083, "metrics": 8080, "probes": 8081, "ui": 8082}
     assert ports_of("kardinal-agent") == {"metrics": 8085, "probes": 8086}
+    assert ports_of("kardinal-supplychain") == {"metrics": 8087, "probes": 8088}
 
 
 def test_there_is_one_writer_at_a_time() -> None:

@@ -19,12 +19,12 @@ from kardinal.objects import GRAPH
 from kardinal.promotion.kinds import BUNDLE, PROMOTION_STEP
 from kardinal_controller.program import ControlPlane
 from kardinal_local.plane import LoggedRequest
-from kardinal_local.rights import OWN_RIGHTS, RIGHTS
+from kardinal_local.rights import OWN_RIGHTS, RIGHTS, SUPPLY_CHAIN_RIGHTS
 from tests.support.identities import RESOURCES, SYSTEM_NAMESPACE, TEST_EXECUTOR, documents_of, shipped_rights
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.people import People, people_of
-from tests.support.permissions import ROLES, Permission, granted_to, needed_by, virtual
+from tests.support.permissions import Permission, granted_to, needed_by, virtual
 from tests.support.programs import start_agent, start_controller, start_simulator
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.reviewer import merge_pull_request, open_pull_requests
@@ -122,8 +122,8 @@ async def _refused(people: People, user: str, verb: str, resource: str) -> bool:
 @pytest.fixture
 async def used(world: World, repository: GitRepository, as_shipped: None) -> dict[str, set[Permission]]:
     """Return what each program asked of the API server during the walk."""
-    asked: dict[str, set[Permission]] = {identity: set() for identity in ROLES}
-    users = {world.user(identity): identity for identity in ROLES}
+    asked: dict[str, set[Permission]] = {identity: set() for identity in SELDOM}
+    users = {world.user(identity): identity for identity in SELDOM}
 
     def note(request: LoggedRequest) -> None:
         if request.user in users:
@@ -137,20 +137,20 @@ async def used(world: World, repository: GitRepository, as_shipped: None) -> dic
 
 
 async def test_a_program_is_granted_what_it_uses_and_nothing_more(used: dict[str, set[Permission]]) -> None:
-    for identity in ROLES:
+    for identity, reasons in SELDOM.items():
         granted = frozenset(permission for permission in granted_to(identity) if not virtual(permission))
-        seldom = set(SELDOM[identity]) | set(ONCE.get(identity, ()))
+        seldom = set(reasons) | set(ONCE.get(identity, ()))
         seldom |= {permission._replace(verb="list") for permission in used[identity] if permission.verb == "watch"}
 
         assert used[identity] - granted == set(), f"{identity} may not do what it does"
         assert granted - used[identity] - seldom == set(), f"{identity} is granted what it does not use"
-        assert SELDOM[identity].keys() - granted == set(), f"{identity} is not granted what it seldom needs"
-        assert SELDOM[identity].keys() & used[identity] == set(), f"{identity} does this on the walk, not seldom"
+        assert reasons.keys() - granted == set(), f"{identity} is not granted what it seldom needs"
+        assert reasons.keys() & used[identity] == set(), f"{identity} does this on the walk, not seldom"
 
 
-@pytest.mark.parametrize("role", sorted(RIGHTS))
+@pytest.mark.parametrize("role", sorted(RIGHTS | SUPPLY_CHAIN_RIGHTS))
 def test_a_laptop_allows_what_a_cluster_does(role: str) -> None:
-    assert list(RIGHTS[role]) == shipped_rules("ClusterRole", role)
+    assert list((RIGHTS | SUPPLY_CHAIN_RIGHTS)[role]) == shipped_rules("ClusterRole", role)
 
 
 def test_a_laptop_allows_the_controller_in_its_own_namespace_what_a_cluster_does() -> None:
@@ -158,7 +158,8 @@ def test_a_laptop_allows_the_controller_in_its_own_namespace_what_a_cluster_does
 
 
 def shipped_rules(kind: str, name: str) -> list[dict[str, Any]]:
-    [role] = [one for one in shipped_rights() if (one["kind"], one["metadata"]["name"]) == (kind, name)]
+    shipped = (*shipped_rights(), *documents_of("supplychain/cluster-wide/*.yaml"))
+    [role] = [one for one in shipped if (one["kind"], one["metadata"]["name"]) == (kind, name)]
     rules: list[dict[str, Any]] = role["rules"]
     return rules
 

@@ -59,11 +59,11 @@ def test_both_images_have_the_programs_and_run_without_rights() -> None:
 
 
 def test_the_image_of_supply_chains_has_ytt_as_it_is_tested() -> None:
-    built = stage("Dockerfile.controller", "ytt")
+    built = stage("Dockerfile.supplychain", "ytt")
     assert "COPY hack/renderers/go.mod hack/renderers/go.sum ./" in built
     assert "go build -trimpath" in built
     assert built.rstrip().endswith("-o /ytt carvel.dev/ytt/cmd/ytt")
-    copied = stage("Dockerfile.controller", "").splitlines()
+    copied = stage("Dockerfile.supplychain", "").splitlines()
     assert copied.index("COPY --from=ytt /ytt /usr/local/bin/") < copied.index("USER 65534:65534")
     for name in ("go.mod", "go.sum"):
         assert f"!hack/renderers/{name}" in (CHECKOUT / ".dockerignore").read_text().splitlines()

@@ -25,7 +25,7 @@ JsonObject = dict[str, Any]
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SYSTEM_NAMESPACE = "kardinal-system"
-ACCOUNTS = {name: f"kardinal-{name}" for name in ("controller", "agent", "simulator")}
+ACCOUNTS = {name: f"kardinal-{name}" for name in ("controller", "agent", "simulator", "supplychain")}
 """Identity of a test -> ServiceAccount."""
 
 _INSTALLED = (
@@ -37,6 +37,7 @@ _INSTALLED = (
     "versions.yaml",
 )
 _INSTALLED_OF_AGENT = ("agent/agent.yaml", "agent/control-plane.yaml", "agent/secrets/every-namespace.yaml")
+_INSTALLED_OF_SUPPLY_CHAINS = ("supplychain/*.yaml",)
 
 TEST_EXECUTOR = "test-executor"
 """The ClusterRole that an agent has in tests only."""
@@ -81,7 +82,8 @@ def admission() -> tuple[JsonObject, ...]:
 @cache
 def shipped_rights() -> tuple[JsonObject, ...]:
     """Return the RBAC of the programs, with Secrets in every namespace, because tests have theirs in many."""
-    shipped = [doc for name in (*_INSTALLED, *_INSTALLED_OF_AGENT) for doc in documents_of(name)]
+    names = (*_INSTALLED, *_INSTALLED_OF_AGENT, *_INSTALLED_OF_SUPPLY_CHAINS)
+    shipped = [doc for name in names for doc in documents_of(name)]
     return tuple(doc for doc in shipped if doc["kind"] in RESOURCES)
 
 

@@ -29,6 +29,8 @@ ROLES = {
     ),
     # In a world the control plane is also the cluster of the agent.
     "agent": ("kardinal-agent", "kardinal-agent-secrets", "kardinal-agent-control-plane", "kardinal-tools"),
+    # It acts as accounts of tenants beside, which is in none of these.
+    "supplychain": ("kardinal-supplychain", "kardinal-supplychain-kinds"),
 }
 
 _VIRTUAL_VERBS = frozenset({"execute", "serve", "report"})

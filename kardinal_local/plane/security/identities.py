@@ -22,7 +22,7 @@ from kardinal_local.plane.security.users import AUTHENTICATED, MASTERS, User, ac
 
 __all__ = ["IDENTITIES", "Tokens", "write_kubeconfig"]
 
-IDENTITIES = ("admin", "installer", "controller", "agent", "simulator")
+IDENTITIES = ("admin", "installer", "controller", "agent", "simulator", "supplychain")
 _MASTERS = frozenset({"admin", "installer"})
 """The identities that no rule can refuse anything."""
 PROGRAMS_NAMESPACE = "kardinal-system"

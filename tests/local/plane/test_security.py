@@ -32,8 +32,9 @@ async def test_every_identity_has_a_token_of_its_own_and_its_name_in_the_log(pla
         "system:serviceaccount:kardinal-system:kardinal-controller",
         "system:serviceaccount:kardinal-system:kardinal-agent",
         "system:serviceaccount:kardinal-system:kardinal-simulator",
+        "system:serviceaccount:kardinal-system:kardinal-supplychain",
     ]
-    assert [request.code for request in seen] == [201, 201, 403, 403, 403]
+    assert [request.code for request in seen] == [201, 201, 403, 403, 403, 403]
     tokens = {
         yaml.safe_load(plane.kubeconfig_for(identity).read_bytes())["users"][0]["user"]["token"]
         for identity in IDENTITIES
