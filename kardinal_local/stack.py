@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
@@ -22,13 +22,14 @@ from kardinal.clock import SystemClock
 from kardinal.extensions import load_extensions
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import AlreadyExists, Client, load_connection
-from kardinal.objects import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from kardinal.objects import CONFIG_MAP, NAMESPACE
 from kardinal.promotion.api.crds import definitions
 from kardinal.promotion.api.names import SYSTEM_NAMESPACE
 from kardinal_agent.options import AgentOptions
 from kardinal_controller.options import ControllerOptions
 from kardinal_controller.program import ControlPlane
 from kardinal_controller.ui.own_page import OwnPage
+from kardinal_local.definitions import INSTALLER, install_definitions, until_served
 from kardinal_local.plane import LocalPlane
 from kardinal_local.rights import manifests
 from kardinal_local.serving import PlaneOptions, run_plane, write_private
@@ -49,8 +50,6 @@ __all__ = [
 ENDPOINTS = "endpoints.json"
 INFO = "kardinal-info"
 POLICY_NAMESPACE = "platform-policies"
-ESTABLISHED_DEADLINE = 30.0
-"""The time in seconds within which the API server must serve the custom resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +57,18 @@ class Endpoints:
     """The URLs of the servers, such as `http://127.0.0.1:8081`.
 
     They are written to `endpoints.json` in the directory, and to the ConfigMap `kardinal-system/kardinal-info`.
+    `chain_metrics` is where those of supply chains are; None if they do not run.
     """
 
     server: str
     api: str
     metrics: str
     probes: str
+    chain_metrics: str | None = None
+
+    def to_json(self) -> dict[str, str]:
+        """Return the URLs by name, without those that are absent."""
+        return {name: url for name, url in asdict(self).items() if url is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,33 +132,45 @@ async def run_programs(
     simulate: bool,
     allow_bypassing_hooks: bool = False,
     scm_poll_interval: float = 300.0,
+    supply_chains: bool = False,
+    ytt: Path | None = None,
     delay: timedelta | None = None,
     renderer: DirectoryRenderer | None = None,
 ) -> AsyncIterator[Programs]:
     """Install the custom resources on a held plane, start the programs, and release the plane; stop after the block.
 
     `allow_bypassing_hooks` and `scm_poll_interval`, in seconds, are options of the agent; they default to False and
-    300 s. `delay` and `renderer` are as in `run_stack`.
+    300 s. `supply_chains` starts their program as well, with the program `ytt`; defaults to False. `delay` and
+    `renderer` are as in `run_stack`.
     """
     async with AsyncExitStack() as stack:
         connection = await load_connection(plane.kubeconfig_for("installer"))
         async with Client(connection, user_agent="kardinal-local") as installer:
             await install(installer)
+            before = await asyncio.to_thread(_last_addresses, directory)
             controller = await _start_controller(
                 stack,
                 plane,
                 directory,
+                addresses=before,
                 allow_bypassing_hooks=allow_bypassing_hooks,
                 scm_poll_interval=scm_poll_interval,
             )
             endpoints = Endpoints(
                 server=plane.url, api=controller.api_url, metrics=controller.metrics_url, probes=controller.probe_url
             )
+            if supply_chains:
+                start_supply_chains = await asyncio.to_thread(_import_supply_chains)
+                kubeconfig = plane.kubeconfig_for("supplychain")
+                metrics = await start_supply_chains(
+                    stack, installer, kubeconfig, ytt=ytt, metrics_address=before["chain_metrics"]
+                )
+                endpoints = replace(endpoints, chain_metrics=metrics)
             if simulate:
                 await start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
             else:
                 await forget_limits(installer)
-            await asyncio.to_thread(write_private, directory / ENDPOINTS, orjson.dumps(asdict(endpoints)))
+            await asyncio.to_thread(write_private, directory / ENDPOINTS, orjson.dumps(endpoints.to_json()))
             await _publish(installer, endpoints)
         await plane.release()
         yield Programs(endpoints, await _start_page(stack, plane, controller))
@@ -161,35 +178,14 @@ async def run_programs(
 
 async def install(client: Client) -> None:
     """Apply the CRDs, the namespaces and the RBAC rules of the programs; the CRDs are served when it returns."""
-    wanted = await asyncio.to_thread(definitions)
-    for definition in wanted:
-        await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
-    await until_served(client, {definition["metadata"]["name"] for definition in wanted})
+    await install_definitions(client, await asyncio.to_thread(definitions))
     for name in (SYSTEM_NAMESPACE, POLICY_NAMESPACE):
         try:
             await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         except AlreadyExists:
             continue
     for resource, manifest in manifests():
-        await client.apply(resource, manifest, field_manager="kardinal-local", force=True)
-
-
-async def until_served(client: Client, names: set[str]) -> None:
-    """Wait until the API server serves these CRDs, which takes a moment after their creation.
-
-    `names` are those of the CRDs, such as `bundles.kardinal.io`; the set is emptied. Raises `TimeoutError` after 30 s.
-    """
-    async with (
-        asyncio.timeout(ESTABLISHED_DEADLINE),
-        client.watch(CUSTOM_RESOURCE_DEFINITION, initial_events=True) as events,
-    ):
-        async for event in events:
-            # A real API server sends null for an empty list of conditions.
-            conditions = event.object.get("status", {}).get("conditions") or []
-            if any(entry["type"] == "Established" and entry["status"] == "True" for entry in conditions):
-                names.discard(event.object["metadata"]["name"])
-            if not names:
-                return
+        await client.apply(resource, manifest, field_manager=INSTALLER, force=True)
 
 
 async def _start_controller(
@@ -197,10 +193,10 @@ async def _start_controller(
     plane: ServedPlane,
     directory: Path,
     *,
+    addresses: Mapping[str, str],
     allow_bypassing_hooks: bool,
     scm_poll_interval: float,
 ) -> ControlPlane:
-    before = await asyncio.to_thread(_last_addresses, directory)
     connection = await load_connection(plane.kubeconfig_for("controller"))
     client = await stack.enter_async_context(Client(connection, user_agent="kardinal-controller"))
     options = ControllerOptions(
@@ -212,17 +208,24 @@ async def _start_controller(
             quote_namespaces=("*",),
             git_cache_dir=directory / "git",
         ),
-        api_address=before["api"],
-        metrics_address=before["metrics"],
+        api_address=addresses["api"],
+        metrics_address=addresses["metrics"],
         # The server listens on 127.0.0.1 only.
         metrics_auth="none",
-        probe_address=before["probes"],
+        probe_address=addresses["probes"],
     )
     extensions = await asyncio.to_thread(load_extensions)
     controller = ControlPlane(options, client, clock=SystemClock(), extensions=extensions)
     stack.push_async_callback(controller.stop)
     await controller.start()
     return controller
+
+
+def _import_supply_chains() -> Callable[..., Awaitable[str]]:
+    """Import what starts supply chains, which takes a fifth of a second."""
+    from kardinal_local.supply_chains import start_supply_chains  # noqa: PLC0415
+
+    return start_supply_chains
 
 
 async def _start_page(stack: AsyncExitStack, plane: ServedPlane, controller: ControlPlane) -> OwnPage:
@@ -238,14 +241,14 @@ async def _start_page(stack: AsyncExitStack, plane: ServedPlane, controller: Con
 def _last_addresses(directory: Path) -> dict[str, str]:
     """Return the last addresses of the servers, so that URLs configured elsewhere stay valid; else port 0, any port.
 
-    For example `{"api": "127.0.0.1:41873", "metrics": "127.0.0.1:0", "probes": "127.0.0.1:0"}`.
+    For example `{"api": "127.0.0.1:41873", "metrics": "127.0.0.1:0", …}`.
     """
     try:
         before = orjson.loads((directory / ENDPOINTS).read_bytes())
     except (FileNotFoundError, orjson.JSONDecodeError):
         before = {}
     addresses = {}
-    for name in ("api", "metrics", "probes"):
+    for name in ("api", "metrics", "probes", "chain_metrics"):
         port = urlsplit(str(before.get(name, ""))).port or 0
         addresses[name] = f"127.0.0.1:{port if _is_free(port) else 0}"
     return addresses
@@ -294,6 +297,6 @@ async def _publish(client: Client, endpoints: Endpoints) -> None:
         "apiVersion": CONFIG_MAP.api_version,
         "kind": CONFIG_MAP.kind,
         "metadata": {"name": INFO, "namespace": SYSTEM_NAMESPACE},
-        "data": asdict(endpoints),
+        "data": endpoints.to_json(),
     }
-    await client.apply(CONFIG_MAP, body, field_manager="kardinal-local", force=True)
+    await client.apply(CONFIG_MAP, body, field_manager=INSTALLER, force=True)

@@ -9,7 +9,6 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +37,7 @@ _PLACES = (
     ("webhook", "api", "/api/v1/bundles"),
     ("metrics", "metrics", "/metrics"),
     ("health", "probes", "/readyz"),
+    ("chains", "chain_metrics", "/metrics"),
 )
 """The servers of a plane: the name for people, the key in `endpoints.json`, and the path of the URL."""
 
@@ -90,6 +90,12 @@ def _directory_option(function: Callable[..., None]) -> Callable[..., None]:
     "--allow-bypassing-hooks", is_flag=True, help="Change repositories that have hooks, which do not run then."
 )
 @option_of(AgentOptions, "scm_poll_interval")
+@click.option("--supply-chains", is_flag=True, help="Stamp what supply chains and deliveries say, as well.")
+@click.option(
+    "--ytt",
+    type=click.Path(dir_okay=False, exists=True, resolve_path=True, path_type=Path),
+    help="The program ytt, for templates of supply chains with spec.ytt. Default: the one in PATH.",
+)
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning")
 def up(
     *,
@@ -101,6 +107,8 @@ def up(
     chaos: int | None,
     allow_bypassing_hooks: bool,
     scm_poll_interval: float,
+    supply_chains: bool,
+    ytt: Path | None,
     log_level: str,
 ) -> None:
     """Start in the foreground; ends cleanly with Ctrl-C."""
@@ -108,10 +116,14 @@ def up(
         "simulate": simulate,
         "allow_bypassing_hooks": allow_bypassing_hooks,
         "scm_poll_interval": scm_poll_interval,
+        "supply_chains": supply_chains,
+        "ytt": ytt,
     }
     given = [name for name in programs if _is_given(name)]
     if only and given:
         raise click.UsageError(f"--{given[0].replace('_', '-')} needs the controllers: leave out --only plane")
+    if ytt is not None and not supply_chains:
+        raise click.UsageError("--ytt is for supply chains: add --supply-chains")
     configure(level=log_level)
     options = PlaneOptions(port=port, durable=durable, chaos=chaos)
     serving = _serve_plane(directory, options) if only else _serve_all(directory, options, **programs)
@@ -146,7 +158,7 @@ async def _serve_all(directory: Path, options: PlaneOptions, *, simulate: bool, 
                 notes = [f"{'web page':<12} {running.page.link()}"]
                 if simulate:
                     notes.append("simulator    stands in for a GitOps tool and a kubelet: no pods run")
-                await _announce(plane, asdict(running.endpoints), stopped, notes)
+                await _announce(plane, running.endpoints.to_json(), stopped, notes)
 
 
 def _import_programs() -> Callable[..., AbstractAsyncContextManager[Programs]]:
