@@ -15,7 +15,7 @@ from kardinal_supplychain.options import SupplyChainOptions
 from kardinal_supplychain.reconcilers.blueprint import BlueprintReconciler
 from kardinal_supplychain.reconcilers.definitions import Definitions
 from kardinal_supplychain.reconcilers.owner import OwnerReconciler
-from kardinal_supplychain.reconcilers.renderer import MissingYtt
+from kardinal_supplychain.ytt import Ytt
 
 __all__ = ["NAME", "SupplyChains", "install"]
 
@@ -28,9 +28,10 @@ def install(manager: Manager, options: SupplyChainOptions) -> None:
     for resource in definitions.blueprints:
         reconciler = BlueprintReconciler(resource, definitions, status=manager.status, clock=manager.clock)
         manager.controller(resource.kind.lower(), reconciler, reconciler.sources(), concurrency=1)
-    renderer = MissingYtt()
+    ytt = Ytt(options.ytt)
+    manager.add(ytt)
     for resource in (WORKLOAD, DELIVERABLE):
-        owners = OwnerReconciler(resource, manager, definitions=definitions, renderer=renderer)
+        owners = OwnerReconciler(resource, manager, definitions=definitions, ytt=ytt)
         manager.controller(resource.kind.lower(), owners, owners.sources(), memory=owners.memory)
 
 

@@ -29,6 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from kardinal.bounded import ForeignBytes, mebibytes
 from kardinal.bounded.documents import NotJson, OverLimit, decode_first
 from kardinal.bounded.limits import JsonLimits
@@ -45,12 +47,16 @@ from kardinal_supplychain.realize.stamp import StampError
 
 __all__ = ["INSTALL_YTT", "YTT_VERSION", "Ytt", "find_ytt"]
 
+log = structlog.get_logger("kardinal.supplychain.ytt")
+
 YTT_VERSION: Final = "v0.53.0"
 """The version that is tested, and that the image has."""
 INSTALL_YTT: Final = f"Install it: go install carvel.dev/ytt/cmd/ytt@{YTT_VERSION}"
 
 _DEADLINE: Final = 4.0
 """Seconds for one template."""
+_TRIED_AGAIN_AFTER: Final = 300.0
+"""Seconds until a template that took too long is rendered again, because the machine may have been busy."""
 _OF_ONE: Final = 128 << 20
 """The most bytes of memory for one template.
 
@@ -117,6 +123,15 @@ class Ytt:
         self._free = at_once
         self._waiting: Rotation[_Waiting] = Rotation()
 
+    async def start(self) -> None:
+        """Log the walls that this machine lacks."""
+        if missing := (await asyncio.to_thread(find_walls)).missing:
+            log.warning("ytt is not isolated", missing=missing)
+
+    async def stop(self) -> None:
+        """Do the same as `close`."""
+        self.close()
+
     async def render(self, template: str, values: JsonObject, *, namespace: str) -> JsonObject:
         """Return the first document that a template makes of `values`, for an owner in `namespace`.
 
@@ -151,7 +166,7 @@ class Ytt:
         program = find_ytt(self._program)
         if program is None:
             named = f"there is no program {self._program}" if self._program else "it is not on PATH"
-            raise StampError(f"ytt is not installed: {named}", remedy=INSTALL_YTT)
+            raise StampError(f"ytt is not installed: {named}", remedy=INSTALL_YTT, transient=True)
         with _directory() as home:
             _write(home / _TEMPLATE_FILE, template)
             _write(home / _VALUES_FILE, values)
@@ -181,8 +196,9 @@ class Ytt:
         except ShareExceeded as exceeded:
             raise self._too_large(transient=exceeded.transient) from None
         except ChildDeadlineExceeded:
-            # Transient, because the machine may have been busy.
-            raise StampError(f"{_REFUSED}it takes longer than {_DEADLINE:.0f} s", transient=True) from None
+            late = StampError(f"{_REFUSED}it takes longer than {_DEADLINE:.0f} s", transient=True)
+            late.retry_after = _TRIED_AGAIN_AFTER
+            raise late from None
         except ChildStopped:
             raise StampError(f"{_REFUSED}the program ends", transient=True) from None
 

@@ -7,5 +7,4 @@ uses          which owners a change concerns
 kinds         whether the kinds of templates are served, and their objects
 accounts      the ServiceAccounts with whose rights objects are stamped
 applier       applies objects, and remembers refusals
-renderer      renders templates with `spec.ytt`
 """

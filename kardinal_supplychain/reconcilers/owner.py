@@ -52,8 +52,8 @@ from kardinal_supplychain.reconcilers.accounts import AccountError, Accounts, St
 from kardinal_supplychain.reconcilers.applier import StampApplier, Written
 from kardinal_supplychain.reconcilers.definitions import AnyBlueprint, Definitions
 from kardinal_supplychain.reconcilers.kinds import StampedKinds, controller_uids
-from kardinal_supplychain.reconcilers.renderer import YttRenderer
 from kardinal_supplychain.reconcilers.uses import Uses
+from kardinal_supplychain.ytt import Ytt
 
 __all__ = ["OwnerReconciler"]
 
@@ -89,7 +89,7 @@ class OwnerReconciler:
         manager: Manager,
         *,
         definitions: Definitions,
-        renderer: YttRenderer,
+        ytt: Ytt,
     ) -> None:
         self._resource = resource
         self._blueprints = BLUEPRINT_OF[resource.kind]
@@ -120,7 +120,7 @@ class OwnerReconciler:
             kinds=self._kinds,
             applier=self._applier,
             accounts=self._accounts,
-            renderer=renderer,
+            ytt=ytt,
             clock=manager.clock,
             rendered=self.memory.map(),
         )
@@ -248,7 +248,7 @@ class _Tools:
     kinds: StampedKinds
     applier: StampApplier
     accounts: Accounts
-    renderer: YttRenderer
+    ytt: Ytt
     clock: Clock
     rendered: dict[Key, dict[str, JsonObject | StampError]]
 
@@ -326,7 +326,7 @@ class _Run:
                 self._kinds[kind] = await self._tools.kinds.look_up(self.key, kind)
             case RenderYtt():
                 try:
-                    answer: JsonObject | StampError = await self._tools.renderer.render(
+                    answer: JsonObject | StampError = await self._tools.ytt.render(
                         action.template, action.values, namespace=self.key.namespace
                     )
                 except StampError as error:
@@ -354,7 +354,8 @@ class _Run:
             del self._rendered[digest]
         for digest, answer in list(self._rendered.items()):
             if isinstance(answer, StampError) and answer.transient:
-                self.due.append(tools.clock.now() + _RENDER_AGAIN)
+                pause = timedelta(seconds=answer.retry_after) if answer.retry_after else _RENDER_AGAIN
+                self.due.append(tools.clock.now() + pause)
                 del self._rendered[digest]
         if self._lacks_rights:
             tools.accounts.await_rights(self.key, self._account)
