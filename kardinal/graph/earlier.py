@@ -45,7 +45,8 @@ class EarlierResults:
             items = self._observed.select(earlier.selection)
             before: list[JsonObject] = earlier.outcome.value
             return len(items) == len(before) and all(map(is_, items, before))
-        key, live = earlier.key, earlier.live
+        key = earlier.key
+        live = earlier.live
         if key is None or live is None:
             return True
         return (

@@ -1,7 +1,7 @@
 """The marks by which the engine recognises its own objects.
 
 An object belongs to a Graph when the Graph's uid is in its owner references, no other object controls it, and a node of
-the Graph could have made it (`Claims`). Labels and annotations are not proof of that; they serve other purposes:
+the Graph could have made it (`named.Claims`). Labels and annotations are not proof of that; they serve other purposes:
 
 - a label with a hash of the Graph, and a label named after the node, to find objects and to read them;
 - the hash of the applied template, so that neither a restart nor an unrelated change of the Graph applies it again;
@@ -15,10 +15,10 @@ The generation of the Graph is no mark, because adding a node would then rewrite
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from kardinal.objects import GRAPH, JsonObject, ResourceType
 
@@ -29,7 +29,6 @@ __all__ = [
     "GRAPH_LABEL",
     "GRAPH_UID",
     "TEMPLATE_HASH",
-    "Claims",
     "GraphIdentity",
     "Kinds",
     "ObjectKey",
@@ -37,7 +36,6 @@ __all__ = [
     "field_manager",
     "graph_hash",
     "is_owned_by",
-    "named_kinds",
     "node_label",
     "node_of",
     "object_key",
@@ -160,56 +158,3 @@ def is_owned_by(obj: Mapping[str, Any], uid: str) -> bool:
 def _names_graph(reference: Mapping[str, Any], uid: str) -> bool:
     group = str(reference.get("apiVersion", "")).rpartition("/")[0]
     return reference.get("uid") == uid and reference.get("kind") == GRAPH.kind and group == GRAPH.group
-
-
-class Claims:
-    """The objects that the templates, or the patches, in some versions of the spec of one Graph can have written.
-
-    A template whose name is an expression can have created an object of any name, and one that is an expression as a
-    whole an object of any kind.
-    """
-
-    def __init__(
-        self, specs: Iterable[Mapping[str, Any]], *, keyword: Literal["template", "patch"] = "template"
-    ) -> None:
-        self._everything = False
-        self._kinds: set[object] = set()
-        self._names: set[tuple[object, str]] = set()
-        for spec in specs:
-            nodes = spec.get("nodes")
-            for node in nodes if isinstance(nodes, list) else ():
-                self._add(node.get(keyword) if isinstance(node, dict) else None)
-
-    def __contains__(self, key: ObjectKey) -> bool:
-        kind = key.resource.kind
-        return self._everything or kind in self._kinds or (kind, key.name) in self._names
-
-    def _add(self, body: object) -> None:
-        if isinstance(body, str):
-            self._everything = True
-        if not isinstance(body, dict) or not isinstance(kind := body.get("kind"), str):
-            return
-        metadata = body.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else None
-        if isinstance(name, str):
-            if "${" in name:
-                self._kinds.add(kind)
-            self._names.add((kind, name))
-
-
-def named_kinds(specs: Iterable[Mapping[str, Any]], *, keyword: str | None = None) -> set[tuple[str, str]]:
-    """Return the kinds, as apiVersion and kind, that nodes of `specs` name: in all bodies, or in those of one keyword.
-
-    A body that is an expression names none.
-    """
-    found = set()
-    for spec in specs:
-        nodes = spec.get("nodes")
-        for node in nodes if isinstance(nodes, list) else ():
-            bodies = node.items() if isinstance(node, dict) else ()
-            for word, body in bodies:
-                if isinstance(body, dict) and word != "def" and keyword in (None, word):
-                    kind = body.get("apiVersion"), body.get("kind")
-                    if isinstance(kind[0], str) and isinstance(kind[1], str):
-                        found.add((kind[0], kind[1]))
-    return found

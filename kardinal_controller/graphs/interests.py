@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from kardinal.graph.identity import ObjectKey, object_key
 from kardinal.graph.selection import Selection
-from kardinal.graph.walk_types import Seen, Walk
+from kardinal.graph.walk_types import Seen
 from kardinal.objects import GRAPH, JsonObject, Key, ResourceType, labels_of
 from kardinal.runtime import Event, Informer, KeyMemory, to_owner
 from kardinal.runtime.own_writes import ObjectWrite, OwnWrites
@@ -39,10 +39,10 @@ class Interests:
         self._reads: dict[ObjectKey, set[Key]] = {}
         self._selections: dict[_Shelf, dict[Selection, set[Key]]] = {}
         self._shelves: dict[Selection, _Shelf] = {}
-        self._walks: dict[Key, Walk | Seen] = {}
+        self._seen: dict[Key, Seen] = {}
         self._own = OwnWrites[ObjectKey](memory, push=self.push)
         self._queues: list[PriorityQueue] = []
-        memory.on_drop(self._remove)
+        memory.on_drop(self._forget)
 
     # Events.
 
@@ -89,37 +89,44 @@ class Interests:
 
     # The interests of a Graph, as of its last walk.
 
-    def note(self, graph: Key, walk: Walk | Seen) -> None:
-        """Replace the interests of `graph` by the objects and selections that `walk` has read."""
-        before = self._walks.get(graph)
-        if before is not None and before.reads == walk.reads and before.selections == walk.selections:
-            return
-        self._remove(graph)
-        self._walks[graph] = walk
-        for key in walk.reads:
+    def note(self, graph: Key, seen: Seen) -> None:
+        """Replace the interests of `graph` by the objects and selections that a walk has read."""
+        before = self._seen.get(graph, _NOTHING)
+        self._seen[graph] = seen
+        for key in before.reads - seen.reads:
+            _discard(self._reads, key, graph)
+        for key in seen.reads - before.reads:
             self._reads.setdefault(key, set()).add(graph)
-        for selection in walk.selections:
+        for selection in before.selections - seen.selections:
+            self._deselect(selection, graph)
+        for selection in seen.selections - before.selections:
             shelf = self._shelves.get(selection) or self._emptiest_shelf(selection)
             self._shelves[selection] = shelf
             self._selections.setdefault(shelf, {}).setdefault(selection, set()).add(graph)
+
+    def add(self, graph: Key, seen: Seen) -> None:
+        """Add what a walk has read so far, before it pauses: nearly always the last walk has read it, too."""
+        before = self._seen.get(graph, _NOTHING)
+        self.note(graph, Seen(before.reads | seen.reads, before.selections | seen.selections))
 
     def _emptiest_shelf(self, selection: Selection) -> _Shelf:
         shelves = [(selection.resource, selection.namespace, label) for label in selection.labels or (None,)]
         return min(shelves, key=lambda shelf: len(self._selections.get(shelf, ())))
 
-    def _remove(self, graph: Key) -> None:
-        walk = self._walks.pop(graph, None)
-        if walk is None:
-            return
-        for key in walk.reads:
-            _discard(self._reads, key, graph)
-        for selection in walk.selections:
-            shelf = self._shelves[selection]
-            _discard(self._selections[shelf], selection, graph)
-            if selection not in self._selections[shelf]:
-                del self._shelves[selection]
-            if not self._selections[shelf]:
-                del self._selections[shelf]
+    def _deselect(self, selection: Selection, graph: Key) -> None:
+        shelf = self._shelves[selection]
+        _discard(self._selections[shelf], selection, graph)
+        if selection not in self._selections[shelf]:
+            del self._shelves[selection]
+        if not self._selections[shelf]:
+            del self._selections[shelf]
+
+    def _forget(self, graph: Key) -> None:
+        self.note(graph, _NOTHING)
+        del self._seen[graph]
+
+
+_NOTHING: Final = Seen(frozenset(), frozenset())
 
 
 def _discard(index: dict[_Entry, set[Key]], entry: _Entry, graph: Key) -> None:

@@ -16,13 +16,13 @@ from functools import partial
 
 from kardinal.graph.identity import (
     GRAPH_LABEL,
-    Claims,
     GraphIdentity,
     ObjectKey,
     graph_hash,
     is_owned_by,
     object_key,
 )
+from kardinal.graph.named import Named
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk_types import Unobserved
 from kardinal.kube import Client, Forbidden, KubeError, NotFound
@@ -59,8 +59,8 @@ def _values_of_label(key: str, obj: JsonObject) -> Iterable[str]:
 class ObservedObjects:
     """Implements `Observed`, the objects that a walk reads, for one reconcile of one Graph.
 
-    `own`: the kinds that are read with the controller's rights, because the owner of the Graph has them. `specs`: the
-    Graph's spec and those of its revisions; an object that none of them can have made is not the Graph's. `client`
+    `own`: the kinds that are read with the controller's rights, because the owner of the Graph has them. `named`: of
+    the Graph's spec and those of its revisions; an object that none of them can have made is not the Graph's. `client`
     acts as the account. `released`: objects, by key and uid, that have no field of the Graph whatever their labels say.
     """
 
@@ -70,7 +70,7 @@ class ObservedObjects:
         *,
         graph: Key,
         uid: str,
-        specs: Sequence[JsonObject],
+        named: Sequence[Named],
         own: Collection[ResourceType],
         permits: Permits,
         client: Client | None,
@@ -80,8 +80,7 @@ class ObservedObjects:
         self._kinds = kinds
         self._graph = graph
         self._uid = uid
-        self._claims = Claims(specs)
-        self._patches = Claims(specs, keyword="patch")
+        self._named = named
         self._patch_label = GraphIdentity(*graph, uid=uid).patch_marks.node
         self._released = released
         self._ledger = ledger
@@ -190,13 +189,13 @@ class ObservedObjects:
 
     def _belongs(self, key: ObjectKey, obj: JsonObject) -> bool:
         inside = key.namespace == self._graph.namespace and is_owned_by(obj, self._uid)
-        return (inside or self._ledger.owns(key, obj)) and key in self._claims
+        return (inside or self._ledger.owns(key, obj)) and any(key in each.templates for each in self._named)
 
     def _is_patched(self, key: ObjectKey, obj: JsonObject) -> bool:
         # The label is no proof, and proves enough: to give up the fields of a manager that has none changes nothing.
-        if self._patch_label not in labels_of(obj) or is_owned_by(obj, self._uid) or key not in self._patches:
+        if self._patch_label not in labels_of(obj) or is_owned_by(obj, self._uid):
             return False
-        return (key, obj["metadata"]["uid"]) not in self._released
+        return any(key in each.patches for each in self._named) and (key, obj["metadata"]["uid"]) not in self._released
 
     def _newer(self, key: ObjectKey, cached: JsonObject | None) -> JsonObject | None:
         applied = self._applied.get(key)

@@ -7,7 +7,7 @@ written, once, and only then are objects deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,12 +19,13 @@ from kardinal.graph.compile import CompiledGraph
 from kardinal.graph.dialect import has_hooks
 from kardinal.graph.errors import GraphError, GraphProblem
 from kardinal.graph.evaluator import Overruns
-from kardinal.graph.identity import FINALIZER, GraphIdentity, ObjectKey, field_manager, named_kinds
+from kardinal.graph.identity import FINALIZER, GraphIdentity, ObjectKey, field_manager
+from kardinal.graph.named import Named
 from kardinal.graph.prune import patience_ends, teardown_wave
 from kardinal.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal.graph.status import graph_status, terminating_status
 from kardinal.graph.texts import TooManyExpressions
-from kardinal.graph.walk_types import Apply, NodeResult, Remembered, Walk, WalkInput
+from kardinal.graph.walk_types import Apply, NodeResult, Remembered, Seen, Walk, WalkInput
 from kardinal.kube import AlreadyExists, Client, NotFound
 from kardinal.objects import GRAPH, GRAPH_REVISION, SECRET, JsonObject, Key, ResourceType
 from kardinal.objects.applied import content_hash
@@ -57,6 +58,10 @@ PASSES = 6
 with this one, to read the kind, and to apply its object."""
 
 
+_Version = tuple[str, int]
+"""The uid and the generation of a Graph or of one of its revisions, which stand for its spec."""
+
+
 @dataclass(slots=True)
 class _Known:
     """The state that a reconcile keeps for the next one of the same Graph; lost without harm."""
@@ -66,6 +71,8 @@ class _Known:
     overruns: Overruns = field(default_factory=Overruns)
     compiled: dict[object, CompiledGraph | GraphError] = field(default_factory=dict)
     remembered: dict[str, Remembered] = field(default_factory=dict)
+    named: dict[_Version, Named] = field(default_factory=dict)
+    """Of the Graph and its revisions."""
     ledger: Ledger | None = None
     due: datetime | None = None
     """The time of the next walk, if nothing changes before."""
@@ -180,7 +187,7 @@ class GraphReconciler:
         if known is None or known.uid != uid:
             known = self._known[key] = _Known(uid)
         revisions = self._revisions_of(uid)
-        specs = [obj.get("spec") or {}, *(revision["spec"] for revision in revisions)]
+        known.named = _named((obj, *revisions), known.named)
         if known.ledger is None:
             known.ledger = Ledger(self._status, key, uid=uid, revisions=revisions)
         owner = self._owners.of(obj)
@@ -191,7 +198,7 @@ class GraphReconciler:
             self._kinds,
             graph=key,
             uid=uid,
-            specs=specs,
+            named=list(known.named.values()),
             own=own,
             permits=Permits(self._rights, account),
             client=acting,
@@ -226,10 +233,10 @@ class GraphReconciler:
 
     async def _find_kinds(self, run: _Run) -> None:
         """Find the kinds that nodes name, and read those of which the Graph may have made or patched objects."""
-        uid = run.obj["metadata"]["uid"]
-        specs = [run.obj.get("spec") or {}, *(revision["spec"] for revision in self._revisions_of(uid))]
-        run.kinds.update(await self._kinds.served(run.key, named_kinds(specs) - run.kinds.keys()))
-        written = named_kinds(specs, keyword="template") | named_kinds(specs, keyword="patch")
+        versions = run.known.named.values()
+        named = {kind for version in versions for kind in version.kinds}
+        run.kinds.update(await self._kinds.served(run.key, named - run.kinds.keys()))
+        written = {kind for version in versions for kind in version.written}
         made = [run.kinds[kind] for kind in written & run.kinds.keys()]
         free = run.owner.makes if run.owner is not None else ()
         await run.view.open_owned(
@@ -265,8 +272,8 @@ class GraphReconciler:
         )
         unserved: frozenset[Kind] = frozenset()
         for _ in range(PASSES * (len(program.nodes) + 1)):
-            result = await walk_in_slices(program, situation, note=lambda seen: self._interests.note(run.key, seen))
-            self._interests.note(run.key, result)
+            result = await walk_in_slices(program, situation, note=lambda seen: self._interests.add(run.key, seen))
+            self._interests.note(run.key, Seen(result.reads, result.selections))
             self._metrics.passed(result)
             if new := result.unserved - unserved:
                 unserved |= new
@@ -405,6 +412,15 @@ class GraphReconciler:
             if outcome.reason == "AmbiguousTemplate":
                 note = f"node {outcome.node.id} reads an object that exists; write ref instead of template to say so"
             self._recorder.event(run.obj, type="Warning", reason=outcome.reason, note=note)
+
+
+def _named(objects: Iterable[JsonObject], before: Mapping[_Version, Named]) -> dict[_Version, Named]:
+    """Return what the specs of a Graph and its revisions name; what was found `before` is not looked for again."""
+    versions = {(each["metadata"]["uid"], each["metadata"]["generation"]): each for each in objects}
+    return {
+        version: before[version] if version in before else Named(each.get("spec") or {})
+        for version, each in versions.items()
+    }
 
 
 def _told_nodes(graph: JsonObject) -> Sequence[JsonObject]:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal.graph import CompiledGraph, GraphError, compile_graph
-from kardinal.graph.identity import APPLY_ORDER, Claims
+from kardinal.graph.identity import APPLY_ORDER
+from kardinal.graph.named import Named
 from kardinal.graph.prune import teardown_wave
 from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
 from tests.fuzz.inputs import JSON, fuzzed, texts
@@ -62,7 +63,7 @@ def compiled_or_refused(spec: JsonObject) -> CompiledGraph | GraphError:
 @fuzzed
 @given(spec=specs)
 def test_any_spec_compiles_and_is_walked_or_is_refused(spec: JsonObject) -> None:
-    assert isinstance(key_of(CONFIG_MAP, "a") in Claims([spec]), bool)
+    assert isinstance(key_of(CONFIG_MAP, "a") in Named(spec).templates, bool)
     compiled = compiled_or_refused(spec)
     if isinstance(compiled, GraphError):
         assert compiled.problems

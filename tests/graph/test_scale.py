@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
@@ -109,6 +110,29 @@ def test_a_change_concerns_the_graphs_that_select_the_object() -> None:
 
     memory.drop(Key("team", "all"))
     assert concerned(gate("f", type="freeze", pipeline="app-3", x="")) == {Key("team", "g-3")}
+
+
+def test_walk_that_pauses_adds_what_it_has_read_to_what_the_last_one_read() -> None:
+    found = interests(0)
+    graph = Key("team", "g")
+    found.note(graph, Seen(frozenset([setting(1)]), frozenset([freezes("app-1")])))
+    found.add(graph, Seen(frozenset([setting(2)]), frozenset([freezes("app-2")])))
+    read = [(CONFIG_MAP, updated(gate(f"setting-{number}"))) for number in (1, 2)]
+    selected = [(POLICY_GATE, updated(gate("f", type="freeze", pipeline=f"app-{number}"))) for number in (1, 2)]
+    assert [found.concerned(*each) for each in (*read, *selected)] == [[graph]] * 4
+    found.note(graph, Seen(frozenset([setting(2)]), frozenset([freezes("app-2")])))
+    assert [found.concerned(*each) for each in (*read, *selected)] == [[], [graph], [], [graph]]
+
+
+def test_pause_of_a_walk_that_reads_what_the_last_one_read_costs_the_same_however_much_that_is() -> None:
+    costs = []
+    for number in (FEW, MANY):
+        found = interests(0)
+        graph = Key("team", "g")
+        found.note(graph, Seen(frozenset(map(setting, range(number))), frozenset()))
+        half = Seen(frozenset(map(setting, range(number // 2))), frozenset())
+        costs.append(calls(partial(found.add, graph, half)))
+    assert costs[0] == costs[1]
 
 
 def gates(number: int) -> Informer:
