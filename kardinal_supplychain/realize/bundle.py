@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kardinal.objects import JsonObject
 from kardinal.objects.applied import content_hash
+from kardinal.objects.conditions import Truth
 from kardinal.objects.image_reference import ImageReference, ImageReferenceError
 from kardinal.objects.naming import NAME_LIMIT, bounded
 from kardinal_supplychain.api.kinds import DELIVERABLE, GROUP, WORKLOAD
+from kardinal_supplychain.api.status import LastRun, RunOutcome
 from kardinal_supplychain.problems import SupplyChainProblem
 from kardinal_supplychain.realize.stamp import (
     ANNOTATION_INPUTS,
@@ -38,12 +39,12 @@ from kardinal_supplychain.realize.stamp import (
 
 __all__ = [
     "LABEL_PIPELINE",
-    "PostedBundle",
     "bundle_identity",
     "bundle_problems",
     "commit_of",
     "is_bundle",
     "is_same_bundle",
+    "noted_bundle",
     "sharing_owners",
     "stamp_bundle",
 ]
@@ -56,6 +57,10 @@ _BUNDLE_KIND = "Bundle"
 _RESERVED_DOMAINS = (_BUNDLE_GROUP, "kro.run")
 
 _SPEC_FIELDS = ("type", "artifacts", "provenance", "intent")
+_IMAGE_FIELDS = ("name", "reference", "digest")
+_CHART_FIELDS = ("repository", "name", "version", "digest")
+_COMMIT_FIELDS = ("repository", "sha", "message", "path")
+_PROVENANCE_FIELDS = ("commitSHA", "ciRunURL", "author", "buildTimestamp")
 _METADATA_FIELDS = ("name", "generateName", "namespace", "labels", "annotations")
 _UNKNOWN = "a Bundle of a template does not have this field"
 _REFUSED_INTENT: Mapping[str, tuple[str, str]] = {
@@ -70,15 +75,6 @@ _REVISION = re.compile(
     r"(?:.*@sha1:(?P<flux>[0-9a-f]{40})|.+/(?P<old>[0-9a-f]{40}|[0-9a-f]{64})|(?P<id>[0-9a-f]{7,64}))"
 )
 _HASH_DIGITS = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostedBundle:
-    """The Bundle that was created last for a resource, as the status of its owner keeps it."""
-
-    name: str
-    uid: str
-    identity: str
 
 
 def is_bundle(body: JsonObject) -> bool:
@@ -117,27 +113,43 @@ def bundle_problems(body: JsonObject) -> Iterator[SupplyChainProblem]:
     if not isinstance(spec, dict):
         yield SupplyChainProblem("spec", "the Bundle has no spec", "write spec.artifacts")
         return
-    for field in sorted(spec.keys() - set(_SPEC_FIELDS)):
-        yield SupplyChainProblem(f"spec.{field}", _UNKNOWN, f"leave it out; it has {', '.join(_SPEC_FIELDS)}")
+    for place, value, known in _parts_of(spec):
+        for field in sorted(_map(value).keys() - set(known)):
+            yield SupplyChainProblem(f"{place}.{field}", _UNKNOWN, f"leave it out; there are {', '.join(known)}")
     for field in sorted(_map(spec.get("intent")).keys() - {"target"}):
         why, remedy = _REFUSED_INTENT.get(field, (_UNKNOWN, "leave it out"))
         yield SupplyChainProblem(f"spec.intent.{field}", why, remedy)
 
 
+def _parts_of(spec: Mapping[str, Any]) -> Iterator[tuple[str, object, Sequence[str]]]:
+    """Yield each part of a spec with its place and the fields that it may have.
+
+    An API server drops other fields without a word, and then the Bundle would not be the one that was stamped.
+    """
+    artifacts = _map(spec.get("artifacts"))
+    yield "spec", spec, _SPEC_FIELDS
+    yield "spec.artifacts", artifacts, ("images", "charts", "gitCommit")
+    for part, known in (("images", _IMAGE_FIELDS), ("charts", _CHART_FIELDS)):
+        for index, each in enumerate(_list(artifacts.get(part))):
+            yield f"spec.artifacts.{part}[{index}]", each, known
+    yield "spec.artifacts.gitCommit", artifacts.get("gitCommit"), _COMMIT_FIELDS
+    yield "spec.provenance", spec.get("provenance"), _PROVENANCE_FIELDS
+
+
 def stamp_bundle(
-    rendered: JsonObject, *, owner: JsonObject, place: ResourcePlace, inputs: JsonObject, posted: PostedBundle | None
+    rendered: JsonObject, *, owner: JsonObject, place: ResourcePlace, inputs: JsonObject, last: LastRun | None
 ) -> JsonObject:
-    """Return the Bundle of a resource. With the identity of `posted` it has its name, and nothing is to be created.
+    """Return the Bundle of a resource. If it has the name of `last`, the Bundle before, nothing is to be created.
 
     Raises `StampError` for a Bundle that a template may not make.
     """
     spec = _checked_spec(rendered, owner)
     identity = bundle_identity({"spec": spec})
     metadata = rendered["metadata"]
-    if posted is not None and posted.identity == identity:
-        name = posted.name
+    if last is not None and last.stamp == identity:
+        name = last.name
     else:
-        before = posted.name if posted is not None else ""
+        before = last.name if last is not None else ""
         origin = [owner["kind"], owner["metadata"]["name"], place.resource, identity, before]
         prefix = str(metadata.get("generateName") or metadata.get("name") or owner["metadata"]["name"])
         name = _computed_name(prefix, content_hash(origin)[:_HASH_DIGITS])
@@ -153,6 +165,22 @@ def stamp_bundle(
         },
         "spec": spec,
     }
+
+
+def noted_bundle(live: JsonObject, stamped: JsonObject, last: LastRun | None, *, health: Truth) -> LastRun:
+    """Return what the status of the owner keeps of a live Bundle, also when that is gone."""
+    metadata = live["metadata"]
+    sequence = last.sequence if last is not None else 0
+    if last is None or last.uid != metadata["uid"]:
+        sequence += 1
+    outcomes: Mapping[Truth, RunOutcome] = {"True": "succeeded", "False": "failed", "Unknown": "unfinished"}
+    return LastRun(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        stamp=stamped["metadata"]["annotations"][ANNOTATION_STAMP],
+        sequence=sequence,
+        outcome=outcomes[health],
+    )
 
 
 def is_same_bundle(live: JsonObject, wanted: JsonObject) -> bool:

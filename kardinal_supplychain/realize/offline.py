@@ -166,5 +166,5 @@ class _Renderer:
 
     def _marked(self, rendered: JsonObject, place: ResourcePlace, inputs: InputValues) -> JsonObject:
         if is_bundle(rendered):
-            return stamp_bundle(rendered, owner=self._owner, place=place, inputs=inputs.to_json(), posted=None)
+            return stamp_bundle(rendered, owner=self._owner, place=place, inputs=inputs.to_json(), last=None)
         return stamp_object(rendered, owner=self._owner, place=place, inputs=inputs.to_json())

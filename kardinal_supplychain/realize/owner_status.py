@@ -79,6 +79,7 @@ def _status(state: ResourceState, before: JsonObject, now: datetime) -> JsonObje
         "name": state.name,
         "templateRef": _template_ref(state),
         "stampedRef": None if state.passes_through else _stamped_ref(state) or before.get("stampedRef"),
+        "lastRun": state.last_run.to_json() if state.last_run is not None else before.get("lastRun"),
         "inputs": [{"name": producer} for producer in state.inputs],
         "outputs": _outputs(state, before.get("outputs") or (), now),
         "conditions": with_conditions(before.get("conditions") or (), [*findings, conditions.ready(findings)], now=now),

@@ -24,11 +24,13 @@ from kardinal.objects.applied import content_hash
 from kardinal.objects.errors import KardinalError
 from kardinal_supplychain.api.blueprints import ClusterDelivery, ClusterSupplyChain
 from kardinal_supplychain.api.owners import OwnerSpec
+from kardinal_supplychain.api.status import LastRun
 from kardinal_supplychain.api.templates import TemplateSpec
 from kardinal_supplychain.blueprints.compile import inputs_of, stamping_order
 from kardinal_supplychain.blueprints.options import NoOption, chosen_option
 from kardinal_supplychain.blueprints.params import resolve_params
 from kardinal_supplychain.realize import conditions
+from kardinal_supplychain.realize.bundle import is_bundle, is_same_bundle, noted_bundle, stamp_bundle
 from kardinal_supplychain.realize.conditions import Finding, TemplateName, words_of
 from kardinal_supplychain.realize.context import InputValues, template_context
 from kardinal_supplychain.realize.health import judge_health
@@ -104,13 +106,17 @@ class RenderYtt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyObject:
-    """Apply an object. `live` is it as it is now; None if it is not known."""
+    """Apply an object. `live` is it as it is now; None if it is not known.
+
+    `is_run`: it is created, and never changed (`realize.runs`, `realize.bundle`).
+    """
 
     resource: str
     type: ResourceType
     object: JsonObject
     live: JsonObject | None
     is_confidential: bool = False
+    is_run: bool = False
 
     @property
     def is_correction(self) -> bool:
@@ -172,6 +178,7 @@ class ResourceState:
     stamped: JsonObject | None = None
     outputs: Outputs | None = None
     healthy: Finding | None = None
+    last_run: LastRun | None = None
     passes_through: bool = False
     is_confidential: bool = False
 
@@ -229,6 +236,11 @@ class Realization:
             name: _kept_outputs(before, self.resources[name].template_ref.kind)
             for name, before in _before(owner).items()
             if name in self.resources
+        }
+        self.last_runs = {
+            name: LastRun.model_validate(before["lastRun"])
+            for name, before in _before(owner).items()
+            if "lastRun" in before
         }
         self.rendered: dict[str, tuple[JsonObject, JsonObject]] = {}
 
@@ -329,7 +341,11 @@ class _Pass:
         if rendered is None:
             return None
         inputs = stamping.inputs.to_json()
-        desired = stamp_object(rendered, owner=self._owner, place=stamping.place, inputs=inputs)
+        if is_bundle(rendered):
+            last = self._realization.last_runs.get(state.name)
+            desired = stamp_bundle(rendered, owner=self._owner, place=stamping.place, inputs=inputs, last=last)
+        else:
+            desired = stamp_object(rendered, owner=self._owner, place=stamping.place, inputs=inputs)
         kind = Kind(desired["apiVersion"], desired["kind"])
         found = self._observed.kind(kind)
         if found is None:
@@ -340,6 +356,8 @@ class _Pass:
             return _failed(state, self._refused(state, desired, found))
         if not found.namespaced:
             raise StampError(f"a {kind.kind} is cluster-scoped, and an owner with a namespace cannot own it")
+        if is_bundle(desired):
+            return self._bundle(state, stamping, found, desired)
         state.is_confidential |= (found.group, found.kind) == (SECRET.group, SECRET.kind)
         if stamping.template.lifecycle != "mutable":
             raise StampError(f"lifecycle {stamping.template.lifecycle} is not built yet")
@@ -404,6 +422,29 @@ class _Pass:
             self._actions.append(apply)
             return None
         return _read(state, stamping, type_, live)
+
+    def _bundle(
+        self, state: ResourceState, stamping: Stamping, type_: ResourceType, desired: JsonObject
+    ) -> ResourceState | None:
+        name = desired["metadata"]["name"]
+        live = self._observed.live(type_, name)
+        last = self._realization.last_runs.get(state.name)
+        if last is not None and last.name == name:
+            if live is None or live["metadata"]["uid"] != last.uid:
+                # It is gone, and not created again: a newer one may be on its way by now.
+                return state
+        elif live is None:
+            create = ApplyObject(resource=state.name, type=type_, object=desired, live=None, is_run=True)
+            if (refusal := self._observed.refusal(create)) is not None:
+                return _failed(state, self._refused(state, desired, refusal))
+            self._actions.append(create)
+            return None
+        elif not is_same_bundle(live, desired):
+            return _failed(state, self._refused(state, desired, StampRefusal("there is another Bundle of this name")))
+        found = _read(state, stamping, type_, live)
+        health = found.healthy.status if found.healthy is not None else "Unknown"
+        found.last_run = noted_bundle(live, desired, last, health=health)
+        return found
 
     def _stamp_failure(self, stamping: Stamping, error: StampError) -> Finding:
         return conditions.stamp_failure(

@@ -16,13 +16,14 @@ from typing import Any, Final
 import structlog
 
 from kardinal.clock import Clock
-from kardinal.kube import Backoff, Client, Forbidden, Invalid, KubeError
+from kardinal.kube import AlreadyExists, Backoff, Client, Forbidden, Invalid, KubeError
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
 from kardinal.objects.applied import applied_part, content_hash, covers
 from kardinal.objects.naming import bounded
 from kardinal.objects.text import cut
 from kardinal.runtime import KeyMemory
 from kardinal.runtime.own_writes import OwnWrites
+from kardinal_supplychain.realize.bundle import is_same_bundle
 from kardinal_supplychain.realize.plan import ApplyObject, StampRefusal
 from kardinal_supplychain.reconcilers.accounts import StampingAccount
 
@@ -68,7 +69,7 @@ class StampApplier:
         manager = f"{_FIELD_MANAGER}/{bounded(apply.resource)}"
         try:
             with self._own.writing(owner, (apply.type, *key_of(apply.object))) as write:
-                live = await client.apply(apply.type, apply.object, field_manager=manager, force=True)
+                live = await _sent(client, apply, manager)
                 write.answered(live)
         except KubeError as error:
             self._refuse(owner, apply, error, await self._explained(client, account, apply, error))
@@ -77,7 +78,7 @@ class StampApplier:
         uid = live["metadata"]["uid"]
         if apply.is_correction:
             self._corrected.setdefault(owner, {})[uid] = self._clock.now()
-        if not covers(live, apply.object):
+        if not apply.is_run and not covers(live, apply.object):
             self._settled.setdefault(owner, {})[uid] = _state(live, apply.object)
         return live
 
@@ -160,6 +161,19 @@ class StampApplier:
             if reference.get("controller") is True:
                 return f"already controlled by {reference.get('kind')} {reference.get('name')}"
         return ""
+
+
+async def _sent(client: Client, apply: ApplyObject, manager: str) -> JsonObject:
+    """Apply an object, or create a run. A run that exists already under its name is the answer. Raises `KubeError`."""
+    if not apply.is_run:
+        return await client.apply(apply.type, apply.object, field_manager=manager, force=True)
+    try:
+        return await client.create(apply.type, apply.object, field_manager=manager)
+    except AlreadyExists:
+        live = await client.get(apply.type, *reversed(key_of(apply.object)))
+        if is_same_bundle(live, apply.object):
+            return live
+        raise
 
 
 def _met(apply: ApplyObject) -> tuple[str, str]:

@@ -34,6 +34,7 @@ from kardinal_supplychain.api.kinds import BLUEPRINT_OF, DELIVERABLE, GROUP, WOR
 from kardinal_supplychain.api.owners import Deliverable, Workload
 from kardinal_supplychain.blueprints.select import OwnerSelector, judge, winners
 from kardinal_supplychain.realize import conditions
+from kardinal_supplychain.realize.bundle import LABEL_PIPELINE, is_bundle, sharing_owners
 from kardinal_supplychain.realize.conditions import Finding, ready, words_of
 from kardinal_supplychain.realize.owner_status import changes_of, owner_findings, resource_statuses, with_findings
 from kardinal_supplychain.realize.plan import (
@@ -96,6 +97,7 @@ class OwnerReconciler:
         self._words = words_of(resource.kind)
         self._definitions = definitions
         self._owners = manager.informer(resource)
+        self._all_owners = [manager.informer(each) for each in (WORKLOAD, DELIVERABLE)]
         self._owners.index(_BY_UID, lambda obj: (obj["metadata"]["uid"],))
         self._owners.index(_BY_LABEL, lambda obj: starmap(_pair, labels_of(obj).items()))
         self._status = manager.status
@@ -187,7 +189,21 @@ class OwnerReconciler:
         await self._status.write(self._resource, owner, status)
         for reason, note in (*run.events, *changes_of(plan.states, before, resources)):
             self._recorder.event(owner, reason=reason, note=note)
+        for type_, bundle in run.posted:
+            self._warn_of_others(owner, type_, bundle)
         return Result(requeue_after=max(min(run.due) - now, _SHORTEST_WAIT) if run.due else None)
+
+    def _warn_of_others(self, owner: JsonObject, type_: ResourceType, bundle: JsonObject) -> None:
+        """Say which other owners create Bundles for the same Pipeline."""
+        informer = self._kinds.informer(type_)
+        namespace = owner["metadata"]["namespace"]
+        owners = [each for kind in self._all_owners for each in kind.list(namespace)]
+        bundles = informer.list(namespace) if informer is not None else ()
+        others = sharing_owners(bundle, owner=owner, owners=owners, bundles=bundles)
+        if others:
+            pipeline = bundle["metadata"]["labels"][LABEL_PIPELINE]
+            note = f"{', '.join(others)} also creates Bundles for Pipeline {pipeline}: they supersede each other"
+            self._recorder.event(owner, type="Warning", reason="SharedPipeline", note=note)
 
     async def _rest(self, owner: JsonObject, *findings: Finding, **fields: JsonObject) -> Result:
         """Write that nothing is done for an owner; its objects stay, and so do their entries in the status."""
@@ -227,6 +243,9 @@ class OwnerReconciler:
         uids = [list(controller_uids(obj)) for obj in states]
         written: Written = (type_, *event.key)
         owners = {key_of(owner) for each in uids for uid in each for owner in self._owners.by_index(_BY_UID, uid)}
+        if not any(uids):
+            # A Bundle, which has no controller.
+            owners |= self._wanted.users(written)
         if event.new is not None:
             revision = int(event.new["metadata"]["resourceVersion"])
             owners = {owner for owner in owners if not self._own.is_own(owner, written, revision)}
@@ -256,12 +275,14 @@ class _Tools:
 class _Run:
     """One reconcile of an owner; implements `StampObservation`.
 
-    `due`: when to reconcile again without an event. `wanted`: the objects that were looked for.
+    `due`: when to reconcile again without an event. `wanted`: the objects that were looked for. `posted`: Bundles that
+    were created.
     """
 
     def __init__(self, tools: _Tools, key: Key, account: StampingAccount) -> None:
         self.key = key
         self.events: list[tuple[str, str]] = []
+        self.posted: list[tuple[ResourceType, JsonObject]] = []
         self.due: list[datetime] = []
         self.wanted: set[Written] = set()
         self._tools = tools
@@ -341,6 +362,8 @@ class _Run:
             return
         metadata = live["metadata"]
         self._answers[apply.type, self.key.namespace, metadata["name"]] = live
+        if is_bundle(live):
+            self.posted.append((apply.type, live))
         if apply.live is None or apply.live["metadata"]["resourceVersion"] != metadata["resourceVersion"]:
             done = "Created" if apply.live is None else "Patched"
             self.events.append(("StampedObjectApplied", f"{done} object [{qualified(apply.type, metadata['name'])}]"))

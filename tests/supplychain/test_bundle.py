@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 import yaml
 
+from kardinal.models.base import Model
+from kardinal.promotion.api.bundle_artifacts import Chart, ConfigurationCommit, Image, Provenance
+from kardinal_supplychain.api.status import LastRun
 from kardinal_supplychain.api.templates import TemplateSpec
 from kardinal_supplychain.realize.bundle import (
-    PostedBundle,
+    bundle_problems,
     commit_of,
     is_bundle,
     is_same_bundle,
+    noted_bundle,
     sharing_owners,
     stamp_bundle,
 )
@@ -59,18 +63,20 @@ def stamped(
     *,
     image: Any = f"registry.example.com/shop@{DIGEST}",
     revision: str = f"main@sha1:{COMMIT}",
-    posted: PostedBundle | None = None,
+    last: LastRun | None = None,
 ) -> dict[str, Any]:
     inputs = InputValues(sources={"source": SourceValue("https://x/a.tgz", revision)}, images={"image": image})
     context = template_context(OWNER, params={}, inputs=inputs, labels=PLACE.labels(OWNER))
     rendered = render_template(TemplateSpec.model_validate({"template": body}), context)
     assert is_bundle(rendered)
-    return stamp_bundle(rendered, owner=OWNER, place=PLACE, inputs=inputs.to_json(), posted=posted)
+    return stamp_bundle(rendered, owner=OWNER, place=PLACE, inputs=inputs.to_json(), last=last)
 
 
-def posted(bundle: dict[str, Any], uid: str = "b1") -> PostedBundle:
-    metadata = bundle["metadata"]
-    return PostedBundle(name=metadata["name"], uid=uid, identity=metadata["annotations"]["kardinal.io/stamp"])
+def posted(bundle: dict[str, Any]) -> LastRun:
+    """Return what a status keeps of a Bundle, once it is live."""
+    live = copy.deepcopy(bundle)
+    live["metadata"]["uid"] = f"uid of {name_of(bundle)}"
+    return noted_bundle(live, bundle, None, health="Unknown")
 
 
 def name_of(bundle: dict[str, Any]) -> str:
@@ -99,6 +105,11 @@ REFUSED = [
     ("spec intent graph", "manual", "spec.intent.graph"),
     ("spec intent anything", 1, "spec.intent.anything"),
     ("spec shard", "eu", "spec.shard"),
+    ("spec artifacts binaries", [], "spec.artifacts.binaries"),
+    ("spec artifacts images", [{"reference": "shop:1", "tag": "2"}], "spec.artifacts.images[0].tag"),
+    ("spec artifacts charts", [{"values": {}}], "spec.artifacts.charts[0].values"),
+    ("spec artifacts gitCommit", {"branch": "main"}, "spec.artifacts.gitCommit.branch"),
+    ("spec provenance", {"attested": True}, "spec.provenance.attested"),
     ("status", {"phase": "Verified"}, "status"),
     ("metadata ownerReferences", [{"uid": "u2"}], "metadata.ownerReferences"),
     ("metadata finalizers", ["kardinal.io/proposal"], "metadata.finalizers"),
@@ -127,12 +138,21 @@ def test_lint_finds_such_a_field_in_the_template(path: str, value: Any, field: s
     assert problem.remedy
 
 
+def test_all_fields_of_artifacts_and_provenance_are_allowed() -> None:
+    def whole(model: type[Model]) -> dict[str, str]:
+        return dict.fromkeys(model.model_json_schema(by_alias=True)["properties"], "x")
+
+    artifacts = {"images": [whole(Image)], "charts": [whole(Chart)], "gitCommit": whole(ConfigurationCommit)}
+    body = template("spec", {"type": "mixed", "artifacts": artifacts, "provenance": whole(Provenance)})
+    assert not [*bundle_problems(body)]
+
+
 def test_a_tenants_parameter_cannot_bring_a_refused_field() -> None:
     body = template("spec intent", "$(params.intent)$")
     context = {"params": {"intent": {"skip": ["prod"]}}, "images": {"image": {"image": f"shop@{DIGEST}"}}}
     rendered = render_template(TemplateSpec.model_validate({"template": body}), context)
     with pytest.raises(StampError, match=r"spec\.intent\.skip"):
-        stamp_bundle(rendered, owner=OWNER, place=PLACE, inputs={}, posted=None)
+        stamp_bundle(rendered, owner=OWNER, place=PLACE, inputs={}, last=None)
 
 
 def test_lint_accepts_the_template_and_wants_the_health_of_the_bundle() -> None:
@@ -223,11 +243,11 @@ def test_a_commit_that_the_template_names_is_an_id_in_the_provenance() -> None:
 def test_another_bundle_is_due_when_artifacts_or_type_change() -> None:
     first = stamped()
     before = posted(first)
-    assert name_of(stamped(posted=before)) == before.name
+    assert name_of(stamped(last=before)) == before.name
     for other in (
-        stamped(image="registry.example.com/shop:2", posted=before),
-        stamped(template("spec type", "mixed"), posted=before),
-        stamped(with_commit(), posted=before),
+        stamped(image="registry.example.com/shop:2", last=before),
+        stamped(template("spec type", "mixed"), last=before),
+        stamped(with_commit(), last=before),
     ):
         assert name_of(other) != before.name
 
@@ -241,19 +261,19 @@ def test_another_origin_or_target_of_the_same_artifacts_makes_no_bundle() -> Non
         template("metadata annotations", {"note": "x"}),
         template("metadata generateName", "other-"),
     ):
-        assert name_of(stamped(body, posted=before)) == before.name
+        assert name_of(stamped(body, last=before)) == before.name
 
 
 def test_a_version_that_comes_back_is_a_third_bundle() -> None:
     first = stamped(image="shop:1")
-    second = stamped(image="shop:2", posted=posted(first))
-    third = stamped(image="shop:1", posted=posted(second))
+    second = stamped(image="shop:2", last=posted(first))
+    third = stamped(image="shop:1", last=posted(second))
     assert len({name_of(first), name_of(second), name_of(third)}) == 3
 
 
 def test_a_crash_between_creation_and_status_makes_no_second_bundle() -> None:
     before = posted(stamped(image="shop:1"))
-    assert name_of(stamped(image="shop:2", posted=before)) == name_of(stamped(image="shop:2", posted=before))
+    assert name_of(stamped(image="shop:2", last=before)) == name_of(stamped(image="shop:2", last=before))
 
 
 def test_long_names_keep_their_hash() -> None:
