@@ -59,6 +59,9 @@ SELDOM = {
 }
 """Rights that the walk does not need."""
 
+REFUSED = {"secrets", f"{GIT_REPOSITORY.plural}.{GIT_REPOSITORY.group}"}
+"""The kinds of a template that may not be watched, and of an owner whose account has not consented."""
+
 RUNNABLES = {
     Permission("runnables.carto.run/status", "patch"),
     *(Permission("runnables.carto.run", verb) for verb in ("list", "watch")),
@@ -116,8 +119,7 @@ async def used(world: World) -> set[Permission]:
     asked: set[Permission] = set()
 
     def note(request: LoggedRequest) -> None:
-        # A template of the walk asks for what it does not get.
-        if request.user == user and request.resource != "secrets":
+        if request.user == user and not (request.code == 403 and request.resource in REFUSED):
             asked.update(needed_by(request, granted))
 
     subscription = world.audit.subscribe(note)

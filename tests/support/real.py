@@ -43,7 +43,7 @@ JsonObject = dict[str, Any]
 _CUSTOM = (
     *("kardinal.io/", "experimental.kro.run/", "carto.run/"),
     # Of tools, in tests that serve their kinds.
-    *("argoproj.io/", "kustomize.toolkit.fluxcd.io/", "source.toolkit.fluxcd.io/"),
+    *("argoproj.io/", "kpack.io/", "kustomize.toolkit.fluxcd.io/", "source.toolkit.fluxcd.io/"),
     # In tests that install a kind of their own.
     "example.com/",
 )
