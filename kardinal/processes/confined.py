@@ -1,29 +1,35 @@
-"""Run a program in isolation: `python -I -S confined.py PLAN PROGRAM ARGUMENT…`.
+"""Run a program in isolation: `python -I -S confined.py --own=DIRECTORY --output=FILE … -- PROGRAM ARGUMENT…`.
 
 The isolation consists of two mechanisms of the Linux kernel that a process can apply to itself without privileges, and
 that also apply to all processes it starts. Landlock limits it to the files in the plan; also, processes outside cannot
 be traced and, from Linux 6.12 on, cannot be sent signals. The seccomp filter denies it sockets, `io_uring`, which could
 open sockets past the filter, and the system calls that read the memory of other processes.
 
-The plan is a JSON object, built by `isolation.confine`. With the plan `{"try": true}`, the program tries each
-mechanism, runs nothing, and prints the reason why one is unavailable:
+The plan consists of the options before `--`, built by `isolation.confine`:
 
-    {"landlock": "", "seccomp": "Function not implemented"}
+    --output=FILE      its standard output
+    --input=FILE       its standard input
+    --own=PATH         may be read and written; the first one is the directory in which it is started
+    --read=PATH        may be read
+    --run=PATH         may be read and run
+    --wall=MECHANISM   `landlock` and `seccomp` are applied if they are named
+    --network          it may open sockets
 
-This file is run by its path, so it imports only the standard library. It is a separate program because a process with
+With `--try`, the program tries each mechanism, runs nothing, and prints for each a line with the reason why it is
+unavailable, or an empty line.
+
+This file is run by its path, so it imports only the standard library, and little of that: it is started for each run of
+a renderer, and `json`, `typing` and `contextlib` would double its time. It is a separate program because a process with
 threads must not do so much between fork and exec.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import json
 import os
 import stat
 import struct
 import sys
-from typing import Any
 
 __all__ = ["main", "refuse"]
 
@@ -79,47 +85,50 @@ class _Filter(ctypes.Structure):
 
 def main() -> None:
     """Apply the isolation in the plan, and become the program."""
-    plan = json.loads(sys.argv[1])
-    if plan.get("try"):
-        sys.stdout.write(json.dumps({"landlock": _tried(_try_landlock), "seccomp": _tried(_try_seccomp)}))
+    if sys.argv[1:] == ["--try"]:
+        for mechanism in ("landlock", "seccomp"):
+            sys.stdout.write(f"{_missing(mechanism)}\n")
         return
+    end = sys.argv.index("--")
+    plan: dict[str, list[str]] = {}
+    for option in sys.argv[1:end]:
+        name, _, value = option.removeprefix("--").partition("=")
+        plan.setdefault(name, []).append(value)
     try:
-        _enter(plan, sys.argv[2:])
+        _enter(plan, sys.argv[end + 1 :])
     except OSError as error:
         sys.stderr.write(f"the program cannot be started behind its walls: {error.strerror}\n")
         sys.exit(_CANNOT)
 
 
-def _enter(plan: dict[str, Any], arguments: list[str]) -> None:
-    output = os.open(plan["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+def _enter(plan: dict[str, list[str]], arguments: list[str]) -> None:
+    output = os.open(plan["output"][0], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(output, 1)
-    if plan["input"]:
-        os.dup2(os.open(plan["input"], os.O_RDONLY), 0)
+    for path in plan.get("input", ()):
+        os.dup2(os.open(path, os.O_RDONLY), 0)
     # Not the directory in which the agent was started: git looks for a repository there.
     os.chdir(plan["own"][0])
-    for number in map(int, os.listdir("/dev/fd")):
-        with contextlib.suppress(OSError):
-            if number > 2:
-                os.close(number)
-    if plan["landlock"]:
+    os.closerange(3, max(map(int, os.listdir("/dev/fd"))) + 1)
+    walls = plan.get("wall", ())
+    if "landlock" in walls:
         _restrict_files(plan)
-    if plan["seccomp"]:
-        _restrict_calls(network=plan["network"])
+    if "seccomp" in walls:
+        _restrict_calls(network="network" in plan)
     os.execve(arguments[0], arguments, os.environ)  # noqa: S606 - the walls are put up around a program, not a shell
 
 
-def _restrict_files(plan: dict[str, Any]) -> None:
+def _restrict_files(plan: dict[str, list[str]]) -> None:
     version = _landlock_version()
     known = (1 << next(count for since, count in reversed(_KNOWN_RIGHTS) if version >= since)) - 1
     # The kernel accepts the part of this structure that its version of Landlock knows.
     attributes = struct.pack("=Q", known)
     if version >= _NETWORK_SINCE:
-        attributes += struct.pack("=Q", 0 if plan["network"] else _NETWORK_RIGHTS)
+        attributes += struct.pack("=Q", 0 if "network" in plan else _NETWORK_RIGHTS)
     if version >= _SCOPES_SINCE:
         attributes += struct.pack("=Q", _SCOPES)
     ruleset = _call("syscall", _LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
-    for paths, rights in ((plan["own"], known & ~_EXECUTE), (plan["read"], _READ), (plan["run"], _READ | _EXECUTE)):
-        for path in paths:
+    for name, rights in (("own", known & ~_EXECUTE), ("read", _READ), ("run", _READ | _EXECUTE)):
+        for path in plan.get(name, ()):
             _allow(ruleset, path, rights & known)
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     _call("syscall", _LANDLOCK_RESTRICT_SELF, ruleset, 0)
@@ -175,28 +184,24 @@ def _landlock_version() -> int:
     return _call("syscall", _LANDLOCK_CREATE_RULESET, None, 0, 1)
 
 
-def _try_landlock() -> None:
-    _restrict_files({"network": False, "own": [], "read": [], "run": []})
-
-
-def _try_seccomp() -> None:
-    if os.uname().machine not in _ARCHITECTURES:
-        raise OSError(_ENOSYS, f"there is no filter for {os.uname().machine}")
-    _restrict_calls(network=False)
-
-
-def _tried(wall: Any) -> str:
+def _missing(mechanism: str) -> str:
     """Return the reason why a mechanism is unavailable; empty if it is available."""
     if sys.platform != "linux":
         return f"{sys.platform} has none"
+    machine = os.uname().machine
     try:
-        wall()
+        if mechanism == "landlock":
+            _restrict_files({})
+        elif machine in _ARCHITECTURES:
+            _restrict_calls(network=False)
+        else:
+            return f"there is no filter for {machine}"
     except OSError as error:
         return error.strerror or "unknown"
     return ""
 
 
-def _call(name: str, *arguments: Any) -> int:
+def _call(name: str, *arguments: object) -> int:
     """Call a function of the C library whose arguments are addresses, or integers of the machine's word size."""
     function = getattr(ctypes.CDLL(None, use_errno=True), name)
     function.restype = ctypes.c_long

@@ -8,7 +8,6 @@ contain credentials of this process.
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
@@ -68,11 +67,11 @@ def find_walls() -> Walls:
     """Try each mechanism in a separate process, once per program. Blocks."""
     try:
         tried = subprocess.run(  # noqa: S603 - a file of our own
-            [*_launcher(), json.dumps({"try": True})], capture_output=True, timeout=_TRY_WITHIN, check=True
+            [*_launcher(), "--try"], capture_output=True, timeout=_TRY_WITHIN, check=True, text=True
         )
-        found = json.loads(tried.stdout)
-        return Walls(landlock=found["landlock"], seccomp=found["seccomp"])
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+        landlock, seccomp = tried.stdout.splitlines()
+        return Walls(landlock=landlock, seccomp=seccomp)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
         return Walls(landlock=type(error).__name__, seccomp=type(error).__name__)
 
 
@@ -100,17 +99,18 @@ def confine(
             read += _LINKER
     if network:
         read += _FETCHING
-    plan = {
-        "landlock": not walls.landlock,
-        "seccomp": not walls.seccomp,
-        "network": network,
-        "input": str(input) if input is not None else "",
-        "output": str(output),
-        "own": [str(home), *_DEVICES],
-        "read": read,
-        "run": run,
-    }
-    return [*_launcher(), json.dumps(plan), os.path.abspath(command[0]), *command[1:]]
+    plan = [f"--output={output}", *(f"--own={path}" for path in (home, *_DEVICES))]
+    if input is not None:
+        plan.append(f"--input={input}")
+    plan += (f"--read={path}" for path in read)
+    plan += (f"--run={path}" for path in run)
+    if not walls.landlock:
+        plan.append("--wall=landlock")
+    if not walls.seccomp:
+        plan.append("--wall=seccomp")
+    if network:
+        plan.append("--network")
+    return [*_launcher(), *plan, "--", os.path.abspath(command[0]), *command[1:]]
 
 
 def _is_static(program: str) -> bool:

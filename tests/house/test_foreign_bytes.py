@@ -27,8 +27,6 @@ READERS = {
 
 OWN = {
     "kardinal/cel/encodings.py": "a text whose every character the expression has paid for, in steps and bytes",
-    "kardinal/processes/confined.py": "an argument of the process that started it",
-    "kardinal/processes/isolation.py": "one line of a child of ours",
     "kardinal/kube/contexts.py": "the kubeconfig of the person who runs the command, or one that is counted",
     "kardinal/promotion/policy/attestation.py": "an annotation, which an API server bounds",
     "kardinal/promotion/steps/branch_layout.py": "a record whose size is looked at before",
