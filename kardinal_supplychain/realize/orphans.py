@@ -18,6 +18,7 @@ from kardinal.objects import JsonObject, ResourceType
 from kardinal.objects.naming import bounded
 from kardinal_supplychain.api.kinds import GROUP
 from kardinal_supplychain.api.status import OrphanReference, ResourceStatus
+from kardinal_supplychain.realize.bundle import is_bundle
 
 __all__ = ["LABEL_RESOURCE", "ORPHANS_LIMIT", "ObjectPlace", "Orphan", "find_orphans", "place_of"]
 
@@ -76,8 +77,10 @@ def find_orphans(
 
 def _stamped(resources: Sequence[ResourceStatus]) -> Iterator[OrphanReference]:
     for resource in resources:
-        if resource.stamped_ref is not None:
-            yield OrphanReference(**resource.stamped_ref.model_dump(), resource_name=resource.name)
+        stamped = resource.stamped_ref
+        # A Bundle goes its way without its owner.
+        if stamped is not None and not is_bundle({"apiVersion": stamped.api_version, "kind": stamped.kind}):
+            yield OrphanReference(**stamped.model_dump(), resource_name=resource.name)
 
 
 def _reference(resource: ResourceType, obj: JsonObject) -> OrphanReference:

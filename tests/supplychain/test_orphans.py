@@ -51,6 +51,12 @@ def test_an_object_that_only_the_status_names_is_an_orphan() -> None:
     assert found[0].reference.resource_name == "build"
 
 
+def test_a_bundle_is_no_orphan() -> None:
+    stamped = reference("shop-1", apiVersion="kardinal.io/v1alpha1", kind="Bundle", resource="bundles.kardinal.io")
+    of_bundle = ResourceStatus.model_validate({"name": "bundle", "stampedRef": stamped.to_json()})
+    assert find_orphans([], resources=[of_bundle], listed=(), wanted=set(), pending=()) == []
+
+
 def test_an_object_in_another_version_is_the_same_object() -> None:
     listed = [reference("now", apiVersion="batch/v1beta1")]
     assert find_orphans([], resources=(), listed=listed, wanted={place("now")}, pending=()) == []
