@@ -10,11 +10,12 @@ from kardinal.clock import Clock
 from kardinal.kube import Client
 from kardinal.runtime import Manager
 from kardinal.runtime.scrapes import ScrapeAccess
-from kardinal_supplychain.api.kinds import DELIVERABLE, WORKLOAD
+from kardinal_supplychain.api.kinds import DELIVERABLE, RUNNABLE, WORKLOAD
 from kardinal_supplychain.options import SupplyChainOptions
 from kardinal_supplychain.reconcilers.blueprint import BlueprintReconciler
 from kardinal_supplychain.reconcilers.definitions import Definitions
 from kardinal_supplychain.reconcilers.owner import OwnerReconciler
+from kardinal_supplychain.reconcilers.runnable import RunnableReconciler
 from kardinal_supplychain.ytt import Ytt
 
 __all__ = ["NAME", "SupplyChains", "install"]
@@ -33,6 +34,8 @@ def install(manager: Manager, options: SupplyChainOptions) -> None:
     for resource in (WORKLOAD, DELIVERABLE):
         owners = OwnerReconciler(resource, manager, definitions=definitions, ytt=ytt)
         manager.controller(resource.kind.lower(), owners, owners.sources(), memory=owners.memory)
+    runnables = RunnableReconciler(manager)
+    manager.controller(RUNNABLE.kind.lower(), runnables, runnables.sources(), memory=runnables.memory)
 
 
 class SupplyChains:

@@ -6,9 +6,9 @@ lifecycle `immutable` or `tekton` stamps, and what a Runnable stamps. Its annota
     kardinal.io/stamp      the hash of the render
     kardinal.io/sequence   the number of the run among those of its resource; the newest run has the highest
 
-The name of a new run is a hash of the render and of the run before it. So a process that crashed after it had made a
-run, or that does not see the run yet, asks for the same name again, and the answer AlreadyExists leads it to the run.
-A render that comes back after another one (A, B, A) is a third run, because the run before it is another one.
+The name of a new run is a hash of its owner, the render and the run before it. So a process that crashed after it had
+made a run, or that does not see the run yet, asks for the same name again, and the answer AlreadyExists leads it to the
+run. A render that comes back after another one (A, B, A) is a third run, because the run before it is another one.
 
 A finished run may vanish: `ttlSecondsAfterFinished`, a pruner, a person. The status keeps what must be known of the
 last run (`LastRun`), so that it is not repeated until its render changes. An unfinished run that is gone is made again.
@@ -203,7 +203,8 @@ def _numbered(stamped: JsonObject, *, sequence: int, predecessor: str = "", name
 
 
 def _generated(metadata: JsonObject, predecessor: str) -> str:
-    digest = content_hash([metadata["annotations"][ANNOTATION_STAMP], predecessor])[:10]
+    owner = metadata["ownerReferences"][0]["uid"]
+    digest = content_hash([owner, metadata["annotations"][ANNOTATION_STAMP], predecessor])[:10]
     return f"{metadata['generateName'][:NAME_PREFIX_LIMIT]}{digest}"
 
 

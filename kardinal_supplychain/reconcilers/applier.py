@@ -23,8 +23,9 @@ from kardinal.objects.naming import bounded
 from kardinal.objects.text import cut
 from kardinal.runtime import KeyMemory
 from kardinal.runtime.own_writes import OwnWrites
-from kardinal_supplychain.realize.bundle import is_same_bundle
+from kardinal_supplychain.realize.bundle import is_bundle, is_same_bundle
 from kardinal_supplychain.realize.plan import ApplyObject, StampRefusal
+from kardinal_supplychain.realize.runs import is_same_run
 from kardinal_supplychain.reconcilers.accounts import StampingAccount
 
 __all__ = ["Refused", "StampApplier", "Written"]
@@ -171,7 +172,8 @@ async def _sent(client: Client, apply: ApplyObject, manager: str) -> JsonObject:
         return await client.create(apply.type, apply.object, field_manager=manager)
     except AlreadyExists:
         live = await client.get(apply.type, *reversed(key_of(apply.object)))
-        if is_same_bundle(live, apply.object):
+        is_same = is_same_bundle if is_bundle(apply.object) else is_same_run
+        if is_same(live, apply.object):
             return live
         raise
 

@@ -90,14 +90,19 @@ class StampedKinds:
         if self._definitions is not None:
             self._definitions.close()
 
-    async def look_up(self, owner: Key, kind: Kind) -> ResourceType | StampRefusal:
-        """Return the type of a kind, and watch its stamped objects for `owner`. Raises `UnreadObjects`."""
+    async def find(self, owner: Key, kind: Kind) -> ResourceType | StampRefusal:
+        """Return the type of a kind; `owner` is woken when the kind is installed or removed."""
         self._kinds.add(owner, kind)
         found = await self._find(kind)
         if found is None:
             self._found.pop(kind, None)
             return StampRefusal(f'no matches for kind "{kind.kind}" in version "{kind.api_version}"')
-        if not found.namespaced:
+        return found
+
+    async def look_up(self, owner: Key, kind: Kind) -> ResourceType | StampRefusal:
+        """Return the type of a kind, and watch its stamped objects for `owner`. Raises `UnreadObjects`."""
+        found = await self.find(owner, kind)
+        if isinstance(found, StampRefusal) or not found.namespaced:
             return found
         self._found[kind] = found
         self._types.add(owner, found)

@@ -150,7 +150,7 @@ STAMPED = {"metadata": {"namespace": "team", "generateName": "tests-", "name": "
         (
             run_rejected("e", "x", STAMPED),
             "StampedObjectRejectedByAPIServer",
-            "unable to apply object [team/tests-] for run template [x]: e",
+            "unable to apply object [team/tests-]",
         ),
         (
             output_missing("e", "x", run().object, "taskruns.tekton.dev"),
