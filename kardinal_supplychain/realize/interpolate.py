@@ -27,6 +27,7 @@ __all__ = [
     "Tag",
     "encoded_json",
     "interpolate",
+    "is_deeper",
     "tags_of",
     "tags_within",
 ]
@@ -175,3 +176,15 @@ def encoded_json(value: object) -> bytes:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError as error:
         raise ValueError(str(error)) from None
+
+
+def is_deeper(value: object, limit: int) -> bool:
+    """Return whether more than `limit` lists and objects are inside each other in a JSON value."""
+    waiting = [(value, 0)]
+    while waiting:
+        inner, depth = waiting.pop()
+        if isinstance(inner, dict | list):
+            if depth >= limit:
+                return True
+            waiting += ((each, depth + 1) for each in (inner.values() if isinstance(inner, dict) else inner))
+    return False

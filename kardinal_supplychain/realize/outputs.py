@@ -22,6 +22,7 @@ from kardinal_supplychain.api.templates import (
 from kardinal_supplychain.blueprints.select import field_text
 from kardinal_supplychain.jsonpath import PathError, parse_path
 from kardinal_supplychain.realize.context import SourceValue
+from kardinal_supplychain.realize.interpolate import DEPTH_LIMIT, is_deeper
 
 __all__ = ["ConditionNotMet", "DeploymentFailed", "OutputMissing", "Outputs", "output_paths", "read_outputs"]
 
@@ -72,10 +73,16 @@ def read_outputs(spec: TemplateSpec, stamped: JsonObject, *, deployment: SourceV
             outputs = {"url": deployment.url, "revision": deployment.revision}
     for name, path in output_paths(spec).items():
         try:
-            outputs[name] = parse_path(path).one(stamped)
+            outputs[name] = _bounded(parse_path(path).one(stamped))
         except PathError as error:
             raise OutputMissing(path, error) from None
     return outputs
+
+
+def _bounded(value: Any) -> Any:
+    if is_deeper(value, DEPTH_LIMIT):
+        raise PathError(f"the value is nested deeper than {DEPTH_LIMIT} levels")
+    return value
 
 
 def _check_deployed(spec: DeploymentTemplateSpec, stamped: JsonObject) -> None:

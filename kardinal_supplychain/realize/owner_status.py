@@ -65,7 +65,7 @@ def changes_of(
             found = "passed through a new output" if state.passes_through else f"found a new output{stamped}"
             yield "ResourceOutputChanged", f"[{state.name}] {found}"
         health = find_condition(new, "Healthy")
-        if health and health["status"] != (find_condition(old, "Healthy") or {}).get("status"):
+        if stamped and health and health["status"] != (find_condition(old, "Healthy") or {}).get("status"):
             note = f"[{state.name}] found healthy status{stamped} changed to [{health['status']}]"
             yield "ResourceHealthyStatusChanged", note
 

@@ -242,7 +242,14 @@ class Realization:
             for name, before in _before(owner).items()
             if "lastRun" in before
         }
-        self.rendered: dict[str, tuple[JsonObject, JsonObject]] = {}
+        self.rendered: dict[str, JsonObject] = {}
+        self.states: dict[str, ResourceState] = {}
+        """The states of resources that no action can change any more."""
+        self.known: dict[str, Outputs] = {}
+        self.confidential: set[str] = set()
+        """Resources with data of a Secret."""
+        self.stamped: dict[tuple[ResourceType, str], str] = {}
+        """The resource of each object."""
 
     def plan(self, observed: StampObservation) -> OwnerPlan:
         """Return what is to be done next."""
@@ -250,7 +257,7 @@ class Realization:
 
 
 class _Pass:
-    """One pass over the resources of an owner."""
+    """One pass over the resources of an owner whose state is not known yet."""
 
     def __init__(self, realization: Realization, observed: StampObservation) -> None:
         self._realization = realization
@@ -258,19 +265,19 @@ class _Pass:
         self._owner = realization.owner
         self._blueprint = realization.blueprint
         self._words = words_of(realization.owner["kind"])
-        self._known: dict[str, Outputs] = {}
+        self._known = realization.known
         self._waiting: set[str] = set()
         """Resources whose action, or that of a producer, has to be carried out first."""
-        self._confidential: set[str] = set()
-        """Resources with data of a Secret."""
-        self._stamped: dict[tuple[ResourceType, str], str] = {}
-        """The resource of each object."""
+        self._confidential = realization.confidential
+        self._stamped = realization.stamped
         self._actions: list[Action] = []
 
     def plan(self) -> OwnerPlan:
         resources = self._realization.resources
-        states: dict[str, ResourceState] = {}
+        states = self._realization.states
         for name in self._realization.order:
+            if name in states:
+                continue
             resource = resources[name]
             waits = any(edge.producer in self._waiting for edge in inputs_of(resource))
             state = None if waits else self._state(resource)
@@ -367,10 +374,8 @@ class _Pass:
         """Return the render of a resource; None if ytt has to be asked first. Raises `StampError`."""
         name = stamping.resource.name
         template = stamping.template
-        given = stamping.inputs.to_json()
-        known = self._realization.rendered.get(name)
-        if known is not None and known[0] == given:
-            return known[1]
+        if (known := self._realization.rendered.get(name)) is not None:
+            return known
         params = resolve_params(
             template=template.params,
             blueprint=self._blueprint.spec.params,
@@ -394,7 +399,7 @@ class _Pass:
             if isinstance(answer, StampError):
                 raise answer
             rendered = checked_render(answer)
-        self._realization.rendered[name] = given, rendered
+        self._realization.rendered[name] = rendered
         return rendered
 
     def _mutable(

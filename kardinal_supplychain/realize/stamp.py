@@ -28,6 +28,7 @@ from kardinal_supplychain.realize.interpolate import (
     InterpolationError,
     encoded_json,
     interpolate,
+    is_deeper,
 )
 
 __all__ = [
@@ -139,7 +140,7 @@ def checked_render(rendered: JsonObject) -> JsonObject:
         raise StampError(f"the object is not JSON: {error}") from None
     if size > OBJECT_LIMIT:
         raise StampError(f"the object has {size:,} bytes, and at most {OBJECT_LIMIT:,} are allowed")
-    if _is_deeper(rendered, DEPTH_LIMIT):
+    if is_deeper(rendered, DEPTH_LIMIT):
         raise StampError(f"the object is nested deeper than {DEPTH_LIMIT} levels")
     return rendered
 
@@ -201,14 +202,3 @@ def metadata_texts(metadata: Mapping[str, Any], field: str) -> Mapping[str, str]
             remedy="Add a text to the tag, or give the parameter a text as its value",
         )
     return values
-
-
-def _is_deeper(value: object, limit: int) -> bool:
-    waiting = [(value, 0)]
-    while waiting:
-        inner, depth = waiting.pop()
-        if isinstance(inner, dict | list):
-            if depth >= limit:
-                return True
-            waiting += ((each, depth + 1) for each in (inner.values() if isinstance(inner, dict) else inner))
-    return False

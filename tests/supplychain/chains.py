@@ -50,25 +50,26 @@ class RunningChains(SupplyChains):
 class Chains:
     """A world in which the kinds of supply chains are served, and their program runs."""
 
-    def __init__(self, world: World, program: RunningChains) -> None:
+    def __init__(self, world: World, program: RunningChains, *, identity: str = IDENTITY) -> None:
         self.world = world
         self.program = program
+        self._identity = identity
 
     @classmethod
-    async def start(cls, world: World, **options: Any) -> Chains:
+    async def start(cls, world: World, *, identity: str = IDENTITY, **options: Any) -> Chains:
         for definition in definitions():
             await world.client.create(CUSTOM_RESOURCE_DEFINITION, definition)
         await until_served(world.client, {each["metadata"]["name"] for each in definitions()})
-        return cls(world, await cls.run(world, **options))
+        return cls(world, await cls.run(world, identity=identity, **options), identity=identity)
 
     @staticmethod
-    async def run(world: World, **options: Any) -> RunningChains:
+    async def run(world: World, *, identity: str = IDENTITY, **options: Any) -> RunningChains:
         """Start a program where the kinds are served already."""
-        return await world.run(lambda client: RunningChains(client, clock=world.clock, **options), identity=IDENTITY)
+        return await world.run(lambda client: RunningChains(client, clock=world.clock, **options), identity=identity)
 
     async def restart(self) -> None:
         await self.world.stop(self.program)
-        self.program = await self.run(self.world)
+        self.program = await self.run(self.world, identity=self._identity)
 
     async def apply(self, *objects: JsonObject) -> None:
         """Write objects as their authors would, and wait until nothing more happens."""
@@ -78,8 +79,8 @@ class Chains:
         await self.world.settle()
 
     async def account(self, name: str, *rules: JsonObject, namespace: str = TEAM) -> None:
-        """Make a ServiceAccount with these rights in its namespace; the program may act as every account here."""
-        await make_account(self.world, name, *rules, namespace=namespace)
+        """Make a ServiceAccount with these rights in its namespace, as which the program may act."""
+        await make_account(self.world, name, *rules, namespace=namespace, lent_to=self._identity)
         await self.world.settle()
 
     async def get(self, resource: ResourceType, name: str, namespace: str = TEAM) -> JsonObject:

@@ -129,7 +129,9 @@ async def test_health_rule_says_when_an_object_is_healthy(widgets: Chains) -> No
     assert "unhealthy object [widgets.example.com/w]" in condition(shown, "ResourceSubmitted")[2]
 
 
-@pytest.mark.virtual_time("a watch goes on for a while after the last owner")
+@pytest.mark.local_only(
+    "a kind is served a moment after its definition, for which a clock that stands still does not wait"
+)
 async def test_kinds_are_watched_while_an_owner_needs_them(widgets: Chains) -> None:
     """Trap: caches of all Secrets, because a kind was watched for ever once it had been stamped."""
     await install(widgets)

@@ -18,14 +18,16 @@ def rule(*verbs: str, on: str, group: str = "", names: tuple[str, ...] = ()) -> 
     return {"apiGroups": [group], "resources": [on], "verbs": list(verbs), **named}
 
 
-async def make_account(world: World, name: str, *rules: JsonObject, namespace: str = TEAM) -> None:
-    """Make a ServiceAccount with these rights in its namespace, as which the controller may act."""
+async def make_account(
+    world: World, name: str, *rules: JsonObject, namespace: str = TEAM, lent_to: str = "controller"
+) -> None:
+    """Make a ServiceAccount with these rights in its namespace, and lend it to a program."""
     metadata = {"name": name, "namespace": namespace}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
     await world.client.apply(SERVICE_ACCOUNT, account, field_manager="test", force=True)
     if rules:
         await allow(world, name, *rules, namespace=namespace)
-    await lend(world, name, namespace=namespace)
+    await lend(world, name, namespace=namespace, to=lent_to)
 
 
 async def allow(world: World, account: str, *rules: JsonObject, namespace: str = TEAM, home: str = "") -> None:
@@ -41,14 +43,14 @@ async def allow(world: World, account: str, *rules: JsonObject, namespace: str =
             await people.until_allowed(user, *((verb, resource, name) for verb in each["verbs"]), namespace=namespace)
 
 
-async def lend(world: World, account: str, *, namespace: str = TEAM) -> None:
-    """Let the controller act as an account, by a Role in the namespace of the account."""
-    controller = {"kind": "ServiceAccount", "name": ACCOUNTS["controller"], "namespace": SYSTEM_NAMESPACE}
+async def lend(world: World, account: str, *, namespace: str = TEAM, to: str = "controller") -> None:
+    """Let a program act as an account, by a Role in the namespace of the account."""
+    program = {"kind": "ServiceAccount", "name": ACCOUNTS[to], "namespace": SYSTEM_NAMESPACE}
     impersonate = rule("impersonate", on="serviceaccounts", names=(account,))
-    await _grant(world, f"lend-{account}", (impersonate,), controller, namespace)
+    await _grant(world, f"lend-{account}", (impersonate,), program, namespace)
     async with people_of(world) as people:
         asked = ("impersonate", "serviceaccounts", account)
-        await people.until_allowed(world.user("controller"), asked, namespace=namespace)
+        await people.until_allowed(world.user(to), asked, namespace=namespace)
 
 
 async def _grant(world: World, name: str, rules: tuple[JsonObject, ...], subject: JsonObject, namespace: str) -> None:

@@ -1,0 +1,243 @@
+"""The plan of an owner as a function: chains of any shape, in any order of events, end in one state."""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kardinal.objects import CONFIG_MAP, JsonObject, ResourceType
+from kardinal.objects.applied import covers
+from kardinal_supplychain.api.blueprints import ClusterSupplyChain
+from kardinal_supplychain.api.owners import Workload
+from kardinal_supplychain.api.templates import ConfigTemplateSpec, TemplateSpec
+from kardinal_supplychain.realize.conditions import words_of
+from kardinal_supplychain.realize.owner_status import owner_findings, resource_statuses, with_findings
+from kardinal_supplychain.realize.plan import (
+    Action,
+    ApplyObject,
+    Kind,
+    LookUpKind,
+    OwnerPlan,
+    Realization,
+    RenderYtt,
+    StampRefusal,
+)
+from kardinal_supplychain.realize.stamp import StampError
+from tests.supplychain.chains import blueprint, condition, config_map, resource, workload
+
+NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
+
+
+class MemoryCluster:
+    """Implements `StampObservation` with objects in memory; `refuse` are names that it does not accept."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, JsonObject] = {}
+        self.refuse: set[str] = set()
+        self.applied: list[str] = []
+        self._kinds: set[Kind] = set()
+        self._refused: set[str] = set()
+        self._uids = 0
+
+    def begin(self) -> None:
+        """Begin another reconcile, which knows nothing but the objects."""
+        self._kinds.clear()
+        self._refused.clear()
+        self.applied.clear()
+
+    def kind(self, kind: Kind) -> ResourceType | StampRefusal | None:
+        return CONFIG_MAP if kind in self._kinds else None
+
+    def rendered(self, render: RenderYtt) -> JsonObject | StampError | None:
+        return None
+
+    def live(self, type_: ResourceType, name: str) -> JsonObject | None:
+        return self.objects.get(name)
+
+    def is_settled(self, live: JsonObject, desired: JsonObject) -> bool:
+        return covers(live, desired)
+
+    def refusal(self, apply: ApplyObject) -> StampRefusal | None:
+        return StampRefusal("no") if apply.object["metadata"]["name"] in self._refused else None
+
+    def carry_out(self, action: Action) -> None:
+        match action:
+            case LookUpKind(kind):
+                self._kinds.add(kind)
+            case ApplyObject():
+                self._apply(action.object)
+
+    def _apply(self, obj: JsonObject) -> None:
+        name = obj["metadata"]["name"]
+        if name in self.refuse:
+            self._refused.add(name)
+            return
+        self.applied.append(name)
+        live = self.objects.get(name)
+        if live is None:
+            self._uids += 1
+        uid = live["metadata"]["uid"] if live else str(self._uids)
+        self.objects[name] = {**copy.deepcopy(obj), "metadata": {**copy.deepcopy(obj["metadata"]), "uid": uid}}
+
+
+class Chain:
+    """An owner with its blueprint, its templates and a cluster."""
+
+    def __init__(self, *resources: JsonObject, templates: dict[str, TemplateSpec], **spec: Any) -> None:
+        owner = workload(**spec)
+        owner["metadata"] |= {"uid": "u", "generation": 1}
+        self.owner = owner
+        self.blueprint = ClusterSupplyChain.model_validate(blueprint(*resources))
+        self.templates = templates
+        self.cluster = MemoryCluster()
+
+    def reconcile(self) -> JsonObject:
+        """Realize the owner until nothing is left to do, and return its status."""
+        self.cluster.begin()
+        realization = Realization(
+            self.owner,
+            Workload.model_validate(self.owner).spec,
+            self.blueprint,
+            find=lambda _, name: self.templates.get(name),
+        )
+        plan = OwnerPlan([LookUpKind(Kind("", ""))])
+        while plan.actions:
+            plan = realization.plan(self.cluster)
+            for action in plan.actions:
+                self.cluster.carry_out(action)
+        before = (self.owner.get("status") or {}).get("resources") or ()
+        resources = resource_statuses(plan.states, before, now=NOW)
+        findings = owner_findings(words_of("Workload"), resources)
+        status = with_findings(self.owner, findings, now=NOW, resources=resources)
+        self.owner = {**self.owner, "status": status}
+        return status
+
+
+def making(body: JsonObject, **fields: Any) -> TemplateSpec:
+    return ConfigTemplateSpec.model_validate({"template": body, "configPath": "data", **fields})
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> tuple[list[JsonObject], dict[str, TemplateSpec]]:
+    """Return up to thirty resources in any order, each of which copies what it takes from others."""
+    count = draw(st.integers(1, 30))
+    resources = []
+    templates = {}
+    for number in range(count):
+        name = f"r{number}"
+        producers = draw(st.lists(st.integers(0, number - 1), max_size=3, unique=True)) if number else []
+        inputs = [{"name": f"i{producer}", "resource": f"r{producer}"} for producer in producers]
+        if inputs and draw(st.integers(0, 5)) == 0:
+            other = {"name": "none", "selector": {"matchLabels": {"type": "none"}}}
+            passing = {"passThrough": inputs[0]["name"], "selector": {"matchLabels": {"type": "web"}}}
+            resources.append(resource(name, templateRef={"options": [passing, other]}, configs=inputs))
+            continue
+        data = {f"d{producer}": f"$(configs.i{producer}.config.own)$+" for producer in producers}
+        templates[name] = making(config_map(name, own=f"{name}-$(params.v)$", **data))
+        resources.append(resource(name, configs=inputs))
+    return draw(st.permutations(resources)), templates
+
+
+def objects(chain: Chain) -> dict[str, JsonObject]:
+    return {name: obj["data"] for name, obj in chain.cluster.objects.items()}
+
+
+@given(chains(), st.data())
+@settings(max_examples=25)
+def test_random_chains_end_in_the_state_of_a_fresh_pass(
+    made: tuple[list[JsonObject], dict[str, TemplateSpec]], data: st.DataObject
+) -> None:
+    resources, templates = made
+    fresh = Chain(*resources, templates=templates, params=[{"name": "v", "value": "last"}])
+    wanted = fresh.reconcile()
+    assert condition(wanted, "Ready")[0] == "True"
+    chain = Chain(*resources, templates=templates, params=[{"name": "v", "value": "first"}])
+    names = sorted(templates)
+    for _ in range(data.draw(st.integers(0, 4))):
+        chain.cluster.refuse = set(data.draw(st.lists(st.sampled_from(names), max_size=2)) if names else [])
+        if names and (gone := data.draw(st.none() | st.sampled_from(names))):
+            chain.cluster.objects.pop(gone, None)
+        if data.draw(st.booleans()):
+            # A process that was killed has written no status.
+            chain.owner.pop("status", None)
+        chain.reconcile()
+    chain.cluster.refuse = set()
+    chain.owner["spec"]["params"] = [{"name": "v", "value": "last"}]
+    status = chain.reconcile()
+    assert objects(chain) == objects(fresh)
+    assert [without_uids(each) for each in status["resources"]] == [without_uids(each) for each in wanted["resources"]]
+    assert chain.reconcile() == status
+    assert chain.cluster.applied == []
+
+
+def without_uids(resource: JsonObject) -> JsonObject:
+    reference = {key: value for key, value in resource.get("stampedRef", {}).items() if key != "uid"}
+    return {**resource, "stampedRef": reference}
+
+
+def test_each_object_is_applied_once_in_the_order_of_its_inputs() -> None:
+    first = making(config_map("a", v="1"))
+    second = making(config_map("b", v="$(config.v)$"))
+    takes = [{"name": "x", "resource": "a"}]
+    chain = Chain(resource("b", configs=takes), resource("a"), templates={"a": first, "b": second})
+    chain.reconcile()
+    assert chain.cluster.applied == ["a", "b"]
+    chain.reconcile()
+    assert chain.cluster.applied == []
+
+
+def test_hundred_resources_that_follow_each_other_are_realized_at_once() -> None:
+    """Forward references: Cartographer reads the resources in the order in which they are written, and fails."""
+    templates = {"r0": making(config_map("r0", v="1"))}
+    resources = [resource("r0")]
+    for number in range(1, 100):
+        name = f"r{number}"
+        templates[name] = making(config_map(name, v="$(config.v)$"))
+        resources.append(resource(name, configs=[{"name": "x", "resource": f"r{number - 1}"}]))
+    chain = Chain(*resources[::-1], templates=templates)
+    assert condition(chain.reconcile(), "Ready")[0] == "True"
+    assert len(chain.cluster.objects) == 100
+
+
+@pytest.mark.parametrize("forged", ["- [", "{a: 1}\n", "x" * 2000, "&a [*a]\n"])
+def test_forged_preview_is_no_value(forged: str) -> None:
+    """The digest of a kept output has to be that of its preview, written as previews are."""
+    later = making(config_map("a", v="1"), configPath="data.later")
+    takes = [{"name": "x", "resource": "a"}]
+    templates = {"a": later, "b": making(config_map("b", v="$(config)$"))}
+    chain = Chain(resource("a"), resource("b", configs=takes), templates=templates)
+    chain.reconcile()
+    [first, _] = chain.owner["status"]["resources"]
+    output = {"name": "config", "preview": forged, "digest": "sha256:0", "lastTransitionTime": "2026-03-03T10:00:00Z"}
+    first["outputs"] = [output]
+    status = chain.reconcile()
+    assert condition(status["resources"][1], "ResourceSubmitted")[1] == "WaitingForInput"
+    assert "b" not in chain.cluster.objects
+
+
+def nested(levels: int) -> Any:
+    value: Any = "v"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_output_that_is_nested_too_deep_is_missing() -> None:
+    later = making(config_map("a", v="1"), configPath="deep")
+    chain = Chain(resource("a"), templates={"a": later})
+    chain.reconcile()
+    chain.cluster.objects["a"]["deep"] = nested(900)
+    assert condition(chain.reconcile()["resources"][0], "ResourceSubmitted")[1] == "MissingValueAtPath"
+
+
+@pytest.mark.parametrize("value", ["\x00\x01\ufffe", "\ud800", 2**64])
+def test_odd_values_of_params_pass_or_fail_alone(value: Any) -> None:
+    templates = {"a": making(config_map("a", v="$(params.p)$")), "b": making(config_map("b", v="1"))}
+    chain = Chain(resource("a"), resource("b"), templates=templates, params=[{"name": "p", "value": value}])
+    status = chain.reconcile()
+    assert condition(status["resources"][1], "Ready")[0] == "True"
