@@ -23,6 +23,7 @@ OWNER: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "team", "uid": "u1", "labels": {"type": "web"}},
     "spec": {"source": {"git": {"url": "https://git.example.com/a"}}, "env": [{"name": "A", "value": "1"}]},
 }
+ANSWER = """echo '{"a": 1}'"""
 LOAD = '#@ load("@ytt:data", "data")\n'
 
 
@@ -187,10 +188,11 @@ async def test_refusal_is_the_same_each_time(ytt: Ytt) -> None:
         assert "/" not in told.pop()
 
 
-async def test_text_of_a_refusal_is_bounded(ytt: Ytt) -> None:
-    error = await refused(ytt, "#@ fail('\\x1b[31m' + 'x' * 100000)\n")
+async def test_text_of_a_refusal_is_bounded(tmp_path: Path, start_ytt: StartYtt) -> None:
+    script = "/usr/bin/printf '\\033[31mred\\n' >&2; /usr/bin/head -c 5000 /dev/zero | /usr/bin/tr '\\0' x >&2; exit 1"
+    error = await refused(start_ytt(program(tmp_path, "ytt", script)), "a: 1")
+    assert "\\x1b[31mred\nxxx" in str(error)
     assert len(str(error)) < 1_100
-    assert "\x1b" not in str(error)
 
 
 async def test_values_that_no_server_stores_are_refused(ytt: Ytt) -> None:
@@ -218,27 +220,28 @@ async def test_rendering_blocks_no_event_loop(start_ytt: StartYtt) -> None:
         start_ytt().rendered("a: 1", {})
 
 
-async def test_namespaces_take_turns(tmp_path: Path, start_ytt: StartYtt) -> None:
-    ytt = start_ytt(program(tmp_path, "ytt", """read -r line; echo "{\\"a\\": 1}" """), memory=128 << 20)
+async def order_of(ytt: Ytt, *namespaces: str) -> list[str]:
+    """Return in which order renderings of these namespaces end that are asked for at once."""
     order: list[str] = []
 
-    async def rendered(namespace: str, number: int) -> None:
-        await ytt.render(f"a: {number}", {}, namespace=namespace)
+    async def rendered(namespace: str) -> None:
+        await ytt.render("a: 1", {}, namespace=namespace)
         order.append(namespace)
 
-    async with asyncio.TaskGroup() as group:
-        for namespace in ("a", "a", "a", "a", "b", "c", "b"):
-            group.create_task(rendered(namespace, len(order)))
-            await asyncio.sleep(0)
-    assert order == ["a", "a", "b", "c", "a", "b", "a"]
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        for namespace in namespaces:
+            group.create_task(rendered(namespace))
+    return order
 
 
-async def test_cancelled_rendering_keeps_no_place(tmp_path: Path, start_ytt: StartYtt) -> None:
-    ytt = start_ytt(program(tmp_path, "ytt", """read -r line; echo '{"a": 1}'"""), memory=128 << 20)
-    tasks = [
-        asyncio.create_task(ytt.render(f"a: {number}", {"params": number}, namespace=f"n{number % 3}"))
-        for number in range(9)
-    ]
+async def test_namespaces_take_turns(tmp_path: Path, start_ytt: StartYtt) -> None:
+    ytt = start_ytt(program(tmp_path, "ytt", ANSWER), memory=128 << 20)
+    assert await order_of(ytt, "a", "a", "a", "a", "b", "c", "b") == ["a", "a", "b", "c", "a", "b", "a"]
+
+
+async def test_cancelled_rendering_changes_no_turn(tmp_path: Path, start_ytt: StartYtt) -> None:
+    ytt = start_ytt(program(tmp_path, "ytt", ANSWER), memory=128 << 20)
+    tasks = [asyncio.create_task(ytt.render("a: 1", {}, namespace=f"n{number % 3}")) for number in range(9)]
     await asyncio.sleep(0)
     for task in tasks[:8:2]:
         task.cancel()
@@ -246,9 +249,7 @@ async def test_cancelled_rendering_keeps_no_place(tmp_path: Path, start_ytt: Sta
     assert [isinstance(result, asyncio.CancelledError) for result in results] == [
         number % 2 == 0 and number < 8 for number in range(9)
     ]
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        for number in range(3):
-            group.create_task(ytt.render("a: 1", {"again": number}, namespace="n"))
+    assert await order_of(ytt, "a", "a", "a", "a", "b") == ["a", "a", "b", "a", "a"]
 
 
 async def test_values_are_in_no_argument_and_in_a_file_of_this_user(tmp_path: Path, start_ytt: StartYtt) -> None:
