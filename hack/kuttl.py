@@ -114,8 +114,13 @@ class _Test:
         resource = self._resource(obj)
         namespace = obj["metadata"].get("namespace", self._namespace) if resource.namespaced else None
         placed = {**obj, "metadata": {**obj["metadata"], **({"namespace": namespace} if namespace else {})}}
-        self._applied.append((resource, placed["metadata"]["name"], namespace))
-        await self._client.apply(resource, placed, field_manager=_MANAGER, force=True)
+        name = placed["metadata"]["name"]
+        self._applied.append((resource, name, namespace))
+        # As kuttl does: fields that a kind does not have are dropped, which server-side apply would refuse.
+        try:
+            await self._client.patch(resource, name, namespace, placed, field_manager=_MANAGER)
+        except NotFound:
+            await self._client.create(resource, placed, field_manager=_MANAGER)
 
     async def _wait(self, step: Step, seconds: float) -> list[str]:
         problems: list[str] = []
