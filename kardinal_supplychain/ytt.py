@@ -7,8 +7,9 @@ read, in a directory of its own. Values are never arguments, which every process
 environment has settings of the Go runtime and the locale alone. The walls (`kardinal.processes.isolation`) leave the
 child no other file and no socket. Time, memory and output are bounded.
 
-The output is JSON, because YAML would be read differently here than it is written there: `1e+06` is a number of ytt and
-a text of PyYAML.
+The output is JSON, which is decoded in C. It has no keys but texts, and ytt ends in a panic for the key `yes`, which is
+a boolean in YAML. Such a template is rendered once more, as YAML, in which the keys are read as the texts that ytt
+prints: `true`.
 
 A program in Go that needs more memory than it may have ends by a signal or with an exit status that ytt does not
 define. What it prints then is a trace of its stack, and is never quoted.
@@ -22,18 +23,20 @@ import asyncio
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 import structlog
+import yaml
 
 from kardinal.bounded import ForeignBytes, mebibytes
 from kardinal.bounded.documents import NotJson, OverLimit, decode_first
 from kardinal.bounded.limits import JsonLimits
+from kardinal.bounded.loader import BoundedLoader
 from kardinal.objects import JsonObject
 from kardinal.objects.text import cut, escaped
 from kardinal.processes.children import BLOCK, ChildLimits, Children, Ended
@@ -65,6 +68,8 @@ If a quarter of the container's memory is less, one template is rendered at a ti
 _AT_ONCE: Final = 4
 _VALUES_LIMIT: Final = 4 << 20
 _OUTPUT: Final = JsonLimits(size=OBJECT_LIMIT, depth=DEPTH_LIMIT)
+_OUTPUT_WITH_KEYS: Final = 64 << 10
+"""The most bytes of YAML, which takes a hundred times the time of JSON."""
 _SHOWN: Final = 1_024
 _TEMPLATE_FILE: Final = "template.yml"
 _VALUES_FILE: Final = "values.yml"
@@ -155,14 +160,17 @@ class Ytt:
             raise StampError(
                 f"{_REFUSED}its values have {len(encoded):,} bytes, and at most {_VALUES_LIMIT:,} are allowed"
             )
-        return _first_object(self._run(template, encoded))
+        try:
+            return _first_object(self._run(template, encoded, output="json"))
+        except _KeyIsNoText:
+            return _first_object_of_yaml(self._run(template, encoded, output="yaml"))
 
     def close(self) -> None:
         """Kill the running children, and start no others."""
         self._children.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _run(self, template: str, values: str) -> bytes:
+    def _run(self, template: str, values: str, *, output: Literal["json", "yaml"]) -> bytes:
         program = find_ytt(self._program)
         if program is None:
             named = f"there is no program {self._program}" if self._program else "it is not on PATH"
@@ -170,23 +178,23 @@ class Ytt:
         with _directory() as home:
             _write(home / _TEMPLATE_FILE, template)
             _write(home / _VALUES_FILE, values)
-            output = home / "output"
-            command = [str(program), "-f", "-", "--data-values-file", _VALUES_FILE, "--output", "json"]
+            printed = home / "output"
+            command = [str(program), "-f", "-", "--data-values-file", _VALUES_FILE, "--output", output]
             walled = confine(
                 command,
                 programs=[str(program)],
                 home=home,
-                output=output,
+                output=printed,
                 network=False,
                 walls=find_walls(),
                 input=home / _TEMPLATE_FILE,
             )
             ended = self._child(walled)
-            size = output.stat().st_size if output.exists() else 0
+            size = printed.stat().st_size if printed.exists() else 0
             if size > OBJECT_LIMIT:
                 raise StampError(f"{_REFUSED}it makes more than {mebibytes(OBJECT_LIMIT)}")
             self._check(ended)
-            return output.read_bytes()
+            return printed.read_bytes()
 
     def _child(self, command: list[str]) -> Ended:
         # From GOMEMLIMIT on, a program in Go collects garbage instead of growing. Without LC_ALL, Python sets LC_CTYPE.
@@ -207,10 +215,10 @@ class Ytt:
         if ended.code == 0:
             return
         if ended.code in (_FAILED, _NOT_STARTED):
-            said = escaped(ended.text.partition(_BACKTRACE)[0].strip(), kept="\n")
+            said = escaped(ended.text.partition(_BACKTRACE)[0], kept="\n")
             raise StampError(_REFUSED + (cut(said, _SHOWN) or f"ytt ended with {ended.code}"))
         if _KEY_PANIC in ended.text:
-            raise StampError(f"{_REFUSED}a key of the object is not a text", remedy="Write the key in quotes")
+            raise _KeyIsNoText
         raise self._too_large()
 
     def _too_large(self, *, transient: bool = False) -> StampError:
@@ -260,6 +268,52 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\U{ord(found[0]):08x}"
 
 
+class _KeyIsNoText(Exception):
+    """A key of the output is not a text, so that it cannot be printed as JSON."""
+
+
+class _PrintedYaml(BoundedLoader):
+    """Reads YAML as ytt prints it: a text that looks like anything else is in quotes there."""
+
+    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
+        if not isinstance(node, yaml.MappingNode) or not all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
+            raise yaml.constructor.ConstructorError(None, None, "a key that is a list or a map", node.start_mark)
+        return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
+
+
+# None of PyYAML's: for it `on` is a boolean, and `1e+06` a text.
+_PrintedYaml.yaml_implicit_resolvers = {}
+_PrintedYaml.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"null\Z"), ["n"])
+_PrintedYaml.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(true|false)\Z"), ["t", "f"])
+_PrintedYaml.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"-?[0-9]+\Z"), list("-0123456789"))
+_PrintedYaml.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z"), list("-0123456789")
+)
+
+
+def _first_object_of_yaml(content: bytes) -> JsonObject:
+    if len(content) > _OUTPUT_WITH_KEYS:
+        raise StampError(
+            f"{_REFUSED}it makes more than {_OUTPUT_WITH_KEYS:,} bytes with a key that is not a text",
+            remedy="Write the key in quotes",
+        )
+    try:
+        _check_events(content)
+        document = next((each for each in yaml.load_all(content, _PrintedYaml) if each is not None), None)
+    except yaml.YAMLError:
+        raise StampError(f"{_REFUSED}ytt printed no YAML", remedy=f"Use ytt {YTT_VERSION}") from None
+    return _object(document)
+
+
+def _check_events(content: bytes) -> None:
+    """Raise `StampError` if a document has aliases or is nested too deeply."""
+    depth = 0
+    for event in yaml.parse(content, yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEPTH_LIMIT or isinstance(event, yaml.AliasEvent):
+            raise StampError(f"{_REFUSED}what it makes is nested deeper than {DEPTH_LIMIT} levels, or has aliases")
+
+
 def _first_object(content: bytes) -> JsonObject:
     if not content.strip():
         raise StampError(f"{_REFUSED}it makes no document", remedy="Write one object, which no condition leaves out")
@@ -269,6 +323,10 @@ def _first_object(content: bytes) -> JsonObject:
         raise StampError(f"{_REFUSED}of what it makes, {error}") from None
     except NotJson:
         raise StampError(f"{_REFUSED}ytt printed no JSON", remedy=f"Use ytt {YTT_VERSION}") from None
+    return _object(document)
+
+
+def _object(document: object) -> JsonObject:
     if not isinstance(document, dict):
         kind = "a list" if isinstance(document, list) else "one value"
         raise StampError(f"{_REFUSED}its first document is {kind}, and an object is needed")

@@ -154,6 +154,29 @@ async def test_first_document_counts(ytt: Ytt, template: str, document: Any) -> 
     assert await made(ytt, template) == document
 
 
+async def test_keys_that_are_not_texts_become_texts(ytt: Ytt) -> None:
+    """Cartographer reads YAML, where the key `yes` is a boolean, which becomes the text `true`."""
+    template = (
+        "yes: me\n1: {2.5: [x, '7', 7]}\n"
+        "data: {a: 'yes', b: '1e3', c: 1e+21, d: 12345678901234567, e: null, f: 'null', g: false, h: '012', i: '<<'}\n"
+        "when: '2026-01-01'\n"
+    )
+    assert await made(ytt, template) == {
+        "true": "me",
+        "1": {"2.5": ["x", "7", 7]},
+        "data": {
+            **{"a": "yes", "b": "1e3", "c": 1e21, "d": 12345678901234567, "e": None},
+            **{"f": "null", "g": False, "h": "012", "i": "<<"},
+        },
+        "when": "2026-01-01",
+    }
+
+
+async def test_depth_is_bounded_with_keys_that_are_not_texts(ytt: Ytt) -> None:
+    error = await refused(ytt, "1: " + "[" * 100 + "]" * 100 + "\n")
+    assert "nested deeper than 64 levels" in str(error)
+
+
 @pytest.mark.parametrize(
     ("template", "said"),
     [
@@ -163,7 +186,7 @@ async def test_first_document_counts(ytt: Ytt, template: str, document: Any) -> 
         ("- a\n", "a list"),
         ("just text\n", "one value"),
         ("--- 3\n", "one value"),
-        ("1: a\n", "key of the object"),
+        ("1: a\nb: #@ 'x' * 70000\n", "a key that is not a text"),
         ("a: [\n", "stdin.yml"),
         ("a: b: c\n", "stdin.yml"),
         ("a: \x01\n", "control characters"),
