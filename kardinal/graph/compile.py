@@ -70,11 +70,6 @@ class CompiledNode:
         return self.declaration.id
 
     @cached_property
-    def reads(self) -> tuple[str, ...]:
-        """The ids of the nodes that it comes after."""
-        return (*self.hard, *self.soft)
-
-    @cached_property
     def steady(self) -> bool:
         """Return whether the result depends on nothing but the object of the node and the results that it reads."""
         declaration = self.declaration
@@ -118,7 +113,7 @@ class CompiledGraph:
     def needed_by(self, hook: CompiledNode) -> set[str]:
         """Return the ids of all nodes that a hook reads, or that come before those."""
         found: set[str] = set()
-        waiting = [*hook.reads]
+        waiting = [*hook.hard, *hook.soft]
         while waiting:
             node = waiting.pop()
             if node not in found:
@@ -145,7 +140,7 @@ def compile_graph(spec: Mapping[str, Any], programs: Programs = NO_PROGRAMS) -> 
     if problems:
         raise GraphError(problems)
     hard = {node.id: node.hard for node in nodes.values()}
-    order = _topological_order({node.id: node.reads for node in nodes.values()})
+    order = _topological_order({node.id: (*node.hard, *node.soft) for node in nodes.values()})
     order = order or _topological_order(hard)
     if order is None:
         cycle = _find_cycle(hard)
@@ -169,7 +164,7 @@ def _hook_problems(nodes: Mapping[str, CompiledNode]) -> Iterator[GraphProblem]:
         elif target is not None and (cycle := _hook_cycle(node.id, nodes)):
             message = f"hooks finalize each other: {' -> '.join(cycle)}"
             yield GraphProblem("DeclarationError", path, message, node.id)
-        for other in node.reads:
+        for other in (*node.hard, *node.soft):
             of_hook = nodes[other].declaration.finalizes if other in nodes else None
             if of_hook is not None and of_hook != target:
                 message = f"{other} is there only while {of_hook} is deleted, so that only its other hooks can read it"

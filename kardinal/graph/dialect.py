@@ -233,22 +233,24 @@ def _node_problems(node: JsonObject, path: str) -> Iterator[GraphProblem]:
     elif not bodies:
         yield problem("", f"needs one of {_ONE_OF}")
     for word in _CONDITIONS:
-        conditions = node.get(word, [])
-        if not isinstance(conditions, list) or not all(isinstance(condition, str) for condition in conditions):
+        if word in node and not _is_list_of_texts(node[word]):
             yield problem(f".{word}", "must be a list of expressions")
     kinds = {_BODIES[word] for word in bodies}
     if identifier in TYPE_NAMES and ("forEach" in node or kinds & {"watch", "def"}):
         # The fields of an object are read by its id all the same; a list or a value is read whole.
         yield problem(".id", f"{identifier!r} {_A_TYPE}")
-    for field, message in _modifier_problems(node, kinds):
-        yield problem(field, message)
+    if not node.keys().isdisjoint(_MODIFIERS):
+        yield from (problem(field, message) for field, message in _modifier_problems(node, kinds))
     for word in bodies:
         yield from (problem(f".{word}{field}", message) for field, message in body_problems(_BODIES[word], node[word]))
 
 
+def _is_list_of_texts(given: object) -> bool:
+    return isinstance(given, list) and all(isinstance(text, str) for text in given)
+
+
 def _modifier_problems(node: JsonObject, kinds: Set[NodeKind]) -> Iterator[tuple[str, str]]:
-    before = node.get("dependsOn", [])
-    if not isinstance(before, list) or not all(isinstance(other, str) for other in before):
+    if not _is_list_of_texts(node.get("dependsOn", [])):
         yield ".dependsOn", "must be a list of ids of other nodes"
     if not isinstance(node.get("finalizes", ""), str):
         yield ".finalizes", "must be the id of another node"

@@ -75,7 +75,7 @@ def drawing_of(graph: CompiledGraph, status: JsonObject) -> Drawing:
     edges += [DrawnEdge(before, node.id, "order") for node in graph.nodes for before in node.soft]
     for hook in graph.hooks:
         target = str(hook.declaration.finalizes)
-        if target not in hook.reads:
+        if target not in (*hook.hard, *hook.soft):
             edges.append(DrawnEdge(target, hook.id, "order"))
     return Drawing(nodes, tuple(edges))
 

@@ -31,7 +31,7 @@ class EarlierResults:
         earlier = self._remembered.get(node.id)
         if earlier is None or earlier.node is not node:
             return None
-        for other, before in zip(node.reads, earlier.before, strict=True):
+        for other, before in earlier.before:
             if self._outcomes[other] is not before:
                 return None
         try:
@@ -63,7 +63,7 @@ class EarlierResults:
         at_rest = outcome.state in ("Ready", "NotReady") and not outcome.settling
         if not at_rest or not node.steady or any(other not in self._outcomes for other in node.soft):
             return
-        before = tuple(self._outcomes[other] for other in node.reads)
+        before = tuple((other, self._outcomes[other]) for other in (*node.hard, *node.soft))
         key = live = None
         if node.declaration.kind not in ("def", "watch"):
             live = outcome.object

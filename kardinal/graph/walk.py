@@ -241,7 +241,7 @@ class _Walker:
 
     def _visit_hook(self, hook: CompiledNode) -> Generator[None, None, None]:
         """Note the result of a hook that is due."""
-        for other in hook.reads:
+        for other in (*hook.hard, *hook.soft):
             self._enter_leaving(other)
         self._evaluator.begin(hook.id, depends_on=hook.hard)
         scope = self._evaluator.scope
@@ -261,19 +261,20 @@ class _Walker:
 
     def _repeat(self, earlier: Remembered) -> bool:
         """Give a node its result of an earlier pass, unless its object is that of another node now; return whether."""
-        node = earlier.node
+        node = earlier.node.id
+        outcome = earlier.outcome
         key = earlier.key
         if key is not None:
-            if node.declaration.kind in _WRITING:
-                if self.claimed.setdefault(key, node.id) != node.id:
+            if earlier.node.declaration.kind in _WRITING:
+                if self.claimed.setdefault(key, node) != node:
                     return False
-                self.made.add(node.id)
+                self.made.add(node)
             self.reads.add(key)
         if earlier.selection is not None:
             self.selections.add(earlier.selection)
-        self._evaluator.scope[node.id] = earlier.outcome.value
-        self.outcomes[node.id] = earlier.outcome
-        self._tell(earlier.outcome)
+        self._evaluator.scope[node] = outcome.value
+        self._evaluator.tell(node, (outcome.state == "Ready", outcome.updated))
+        self.outcomes[node] = outcome
         return True
 
     def _note_flips(self, *conditions: Iterable[NodeCondition], programs: Iterable[cel.Program] = ()) -> None:
@@ -378,7 +379,7 @@ class _Walker:
 
     def _is_confidential(self, node: CompiledNode) -> bool:
         """Return whether a node reads or makes a Secret, or has data of a node that does."""
-        return node.id in self._secret or any(other in self._secret for other in node.reads)
+        return node.id in self._secret or any(other in self._secret for other in (*node.hard, *node.soft))
 
     # Nodes with forEach.
 

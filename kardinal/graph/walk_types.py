@@ -94,12 +94,12 @@ class RefusedApply:
 class Remembered:
     """The result of a node in an earlier pass, and all that it was made of.
 
-    `before`: the results of the nodes that it reads. `live`: the object that it reads or has made, under `key`.
+    `before`: the results of the nodes that it reads, by id. `live`: the object that it reads or has made, under `key`.
     `selection`: that of a watch, whose objects are the value of `outcome`.
     """
 
     node: CompiledNode
-    before: tuple[NodeResult, ...]
+    before: tuple[tuple[str, NodeResult], ...]
     key: ObjectKey | None
     live: JsonObject | None
     accepted: str | None
