@@ -40,7 +40,7 @@ def main(*, kubeconfig: Path | None, options: ControllerOptions) -> None:
     options = replace(options, system_namespace=namespace_of_pod() or SYSTEM_NAMESPACE)
     try:
         run(_run(options, load_extensions(), kubeconfig))
-    except (ConfigError, ExtensionError, RuntimeFailure) as error:
+    except (ConfigError, ExtensionError, OSError, RuntimeFailure) as error:
         click.echo(escaped(f"Error: {error}", kept="\n"), err=True)
         sys.exit(1)
 

@@ -35,7 +35,7 @@ def main(*, kubeconfig: Path | None, options: SupplyChainOptions) -> None:
     """Stamp what supply chains and deliveries say. Ends cleanly on SIGINT and SIGTERM."""
     try:
         run(_run(options, kubeconfig))
-    except (ConfigError, RuntimeFailure) as error:
+    except (ConfigError, OSError, RuntimeFailure) as error:
         click.echo(escaped(f"Error: {error}", kept="\n"), err=True)
         sys.exit(1)
 

@@ -221,4 +221,15 @@ def _result(owner: AnyOwner, blueprint: AnyBlueprint | None, *, is_tie: bool) ->
         return "PENDING: the controller has not seen the last change yet"
     if ready.status == "True":
         return "READY"
-    return f"{'FAILED' if ready.status == 'False' else 'WAITING'}: {ready.reason}: {ready.message}"
+    said = ready.message or _first_trouble(owner)
+    return f"{'FAILED' if ready.status == 'False' else 'WAITING'}: {': '.join(filter(None, (ready.reason, said)))}"
+
+
+def _first_trouble(owner: AnyOwner) -> str:
+    """Return what the first resource that is not ready says of itself."""
+    for resource in owner.status.resources:
+        for each in resource.conditions:
+            if each.type == "Ready" and each.status != "True":
+                said = f"{each.reason}: {each.message}" if each.message else each.reason
+                return f"resource {resource.name}: {said}"
+    return ""

@@ -281,6 +281,15 @@ async def test_explain_says_when_the_status_is_of_an_earlier_generation(installe
     assert found["result"].startswith("PENDING: the controller has not seen")
 
 
+async def test_explain_names_the_resource_that_is_not_healthy(installed: World, cli: InProcess) -> None:
+    status = waiting_status()
+    status["conditions"][-1] = condition("Ready", "False", "HealthyConditionRule")
+    status["resources"][0]["conditions"][-1] = condition("Ready", "False", "ReadyCondition", "no builder")
+    await store(installed, workload(), status=status)
+    found = json.loads(await cli("explain", "workload/shop", "-o", "json"))
+    assert found["result"] == "FAILED: HealthyConditionRule: resource image: ReadyCondition: no builder"
+
+
 async def test_values_of_others_cannot_write_to_the_terminal(installed: World, cli: InProcess) -> None:
     document = workload()
     document["spec"]["params"].append({"name": "evil", "value": "red\x1b[31m\n" + "x" * 4000})
