@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kardinal.cli.errors import CommandError
 from kardinal.cli.session import Session, is_unknown_kind
-from kardinal.kube import NotFound
+from kardinal.kube import Forbidden, NotFound
 from kardinal.objects import JsonObject, ResourceType
 from kardinal.objects.suggestions import nearest
 
@@ -14,11 +14,19 @@ __all__ = ["read_all", "read_named"]
 
 
 async def read_all(session: Session, resource: ResourceType, namespace: str | None = None) -> Sequence[JsonObject]:
-    """Return the objects of a kind, in one namespace or in all. Raises `CommandError` if the kind is not installed."""
+    """Return the objects of a kind, in one namespace or in all.
+
+    Raises `CommandError` if the kind is not installed, or if it is one of the cluster that the user may not read.
+    """
     try:
         return (await session.client.list(resource, namespace)).items
     except NotFound as error:
         raise _not_installed(error) from None
+    except Forbidden as error:
+        if resource.namespaced:
+            raise
+        remedy = "Ask for ClusterRole kardinal-supplychain-reader. It reads blueprints and templates."
+        raise CommandError(error.message, remedy=remedy) from None
 
 
 async def read_named(session: Session, resource: ResourceType, name: str) -> JsonObject:

@@ -80,6 +80,20 @@ async def test_the_usual_roles_of_a_namespace_get_what_is_safe(people: People, r
     assert {kind: verbs for kind, verbs in allowed.items() if kind.partition("/")[0].endswith(ours)} == _table(same_as)
 
 
+@pytest.mark.parametrize(("role", "verbs"), [("view", READ), ("edit", READ + WRITE), ("admin", READ + WRITE)])
+async def test_the_usual_roles_of_a_namespace_cover_the_owners_of_supply_chains_and_no_blueprint(
+    people: People, role: str, verbs: tuple[str, ...]
+) -> None:
+    await people.bind("dana", role)
+    owners = [f"{plural}.carto.run" for plural in ("workloads", "deliverables", "runnables")]
+    await people.until_allowed("dana", *((verb, owner) for owner in owners for verb in verbs))
+
+    allowed = await people.rules("dana", TEAM)
+
+    found = {kind: granted for kind, granted in allowed.items() if "carto.run" in kind}
+    assert found == {owner: set(verbs) for owner in owners}
+
+
 def _table(role: str) -> dict[str, set[str]]:
     return {kind: verbs | WRITING[role].get(kind, set()) for kind, verbs in READING.items()}
 

@@ -17,6 +17,7 @@ from kardinal_supplychain.api import kinds
 from kardinal_supplychain.api.crds import definitions
 from tests.cli.in_process import InProcess, cli
 from tests.support.names import POLICIES, TEAM
+from tests.support.people import people_of
 from tests.support.world import World
 
 __all__ = ["cli"]
@@ -279,6 +280,23 @@ async def test_explain_says_when_the_status_is_of_an_earlier_generation(installe
     await store(installed, workload(), status={**waiting_status(), "observedGeneration": 0})
     found = json.loads(await cli("explain", "workload/shop", "-o", "json"))
     assert found["result"].startswith("PENDING: the controller has not seen")
+
+
+async def test_explain_needs_a_role_that_reads_blueprints(installed: World) -> None:
+    await store(installed, workload())
+    home = installed.new_directory("home")
+    home.mkdir()
+    async with people_of(installed) as people:
+        kardinal = InProcess(await people.kubeconfig_of_account("dana", home), home)
+        user = f"system:serviceaccount:{TEAM}:dana"
+        await people.bind(user, "view")
+        await people.until_allowed(user, ("get", "workloads.carto.run"))
+        assert "shop" in await kardinal("get", "workloads")
+        refused = await kardinal.attempt("explain", "workload/shop")
+        assert (refused.code, "kardinal-supplychain-reader" in refused.err) == (1, True), refused.err
+        await people.bind(user, "kardinal-supplychain-reader", namespace=None)
+        await people.until_allowed(user, ("get", "clustertemplates.carto.run"), namespace="")
+        assert "RESULT: PENDING" in await kardinal("explain", "workload/shop")
 
 
 async def test_explain_names_the_resource_that_is_not_healthy(installed: World, cli: InProcess) -> None:
