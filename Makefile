@@ -75,7 +75,7 @@ test-registry: $(INSTALLED) ## ask a real registry for digests, seconds after a 
 
 test-supplychain: renderers ## run supply chains with real parts and stand-ins: ytt, a registry, builds, two minutes after builds of minutes
 	$(BIN)/python -m hack.registry.assets
-	SUPPLYCHAIN=1 $(BIN)/pytest -n2 --timeout=170 $(wildcard tests/supplychain/test_ytt*.py) tests/supplychain/test_standins.py
+	SUPPLYCHAIN=1 $(BIN)/pytest -n2 --timeout=170 $(wildcard tests/supplychain/test_ytt*.py) tests/supplychain/test_standins.py tests/supplychain/test_road.py
 
 test-gitops: assets renderers ## promote to real GitOps tools on a real API server, some minutes after builds of minutes
 	$(BIN)/python -m hack.flux.assets
