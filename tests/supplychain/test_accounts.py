@@ -76,7 +76,7 @@ async def test_new_account_wakes_its_owners(chains: Chains) -> None:
 
 
 async def test_new_right_wakes_the_owners_that_lack_it(chains: Chains) -> None:
-    """Trap: a Role that was changed after the refusal woke nobody."""
+    """Trap: a Role that was changed after the refusal was not noticed."""
     await chains.account("poor")
     await chains.apply(TEMPLATE, CHAIN, workload(serviceAccountName="poor"))
     status, reason, message = await submitted(chains)
@@ -141,7 +141,7 @@ def forged(owner: JsonObject, **metadata: object) -> JsonObject:
     }
 
 
-async def test_forged_marks_wake_nobody_and_take_no_object(chains: Chains) -> None:
+async def test_forged_marks_wake_no_owner_and_take_no_object(chains: Chains) -> None:
     await chains.account("mine", MAY)
     await chains.apply(TEMPLATE, CHAIN, workload(serviceAccountName="mine"))
     owner = await chains.get(WORKLOAD, "web")
