@@ -42,7 +42,7 @@ def _list_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @_list_options
 @cluster_command
-async def workloads(session: Session, **options: Any) -> None:
+async def workloads(session: Session, /, **options: Any) -> None:
     """List Workloads with the supply chain that each matches."""
     await _list(session, _WORKLOADS, **options)
 
@@ -50,7 +50,7 @@ async def workloads(session: Session, **options: Any) -> None:
 @click.command()
 @_list_options
 @cluster_command
-async def deliverables(session: Session, **options: Any) -> None:
+async def deliverables(session: Session, /, **options: Any) -> None:
     """List Deliverables with the delivery that each matches."""
     await _list(session, _DELIVERABLES, **options)
 
@@ -58,7 +58,7 @@ async def deliverables(session: Session, **options: Any) -> None:
 @click.command()
 @_list_options
 @cluster_command
-async def runnables(session: Session, **options: Any) -> None:
+async def runnables(session: Session, /, **options: Any) -> None:
     """List Runnables with the template of their runs."""
     await _list(session, _RUNNABLES, **options)
 

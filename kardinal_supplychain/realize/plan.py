@@ -232,11 +232,7 @@ class Realization:
         resources: Sequence[AnyResource] = blueprint.spec.resources
         self.resources = {resource.name: resource for resource in resources}
         self.order = stamping_order(resources)
-        self.kept = {
-            name: _kept_outputs(before, self.resources[name].template_ref.kind)
-            for name, before in _before(owner).items()
-            if name in self.resources
-        }
+        self.before = _before(owner)
         self.last_runs = {
             name: LastRun.model_validate(before["lastRun"])
             for name, before in _before(owner).items()
@@ -285,8 +281,11 @@ class _Pass:
                 self._waiting.add(name)
                 continue
             states[name] = state
-            kept = self._realization.kept.get(name, {})
-            self._known[name] = kept if state.outputs is None else state.outputs
+            if state.outputs is None:
+                before = self._realization.before.get(name, {})
+                self._known[name] = _kept_outputs(before, resource.template_ref.kind)
+            else:
+                self._known[name] = state.outputs
             if state.is_confidential:
                 self._confidential.add(name)
         return OwnerPlan(self._actions, [states[name] for name in resources if name in states])

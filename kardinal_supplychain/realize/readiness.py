@@ -16,7 +16,7 @@ from kardinal_supplychain.realize.conditions import Finding, ready, templates_no
 from kardinal_supplychain.realize.inputs import AnyResource
 from kardinal_supplychain.realize.templates import TemplateFinder, tagged_path_problems
 
-__all__ = ["blueprint_findings"]
+__all__ = ["blueprint_findings", "template_names"]
 
 
 def blueprint_findings(blueprint: ClusterSupplyChain | ClusterDelivery, find: TemplateFinder) -> tuple[Finding, ...]:
@@ -47,6 +47,13 @@ def _problems(blueprint: ClusterSupplyChain | ClusterDelivery, find: TemplateFin
             for problem in tagged_path_problems(template) if template is not None else ():
                 place = f"spec.resources[{index}].templateRef"
                 yield SupplyChainProblem(place, f"{kind} {name}: {problem.field}: {problem.message}", problem.remedy)
+
+
+def template_names(blueprint: ClusterSupplyChain | ClusterDelivery) -> Iterator[tuple[str, str]]:
+    """Yield kind and name of each template that a blueprint names."""
+    resources: Sequence[AnyResource] = blueprint.spec.resources
+    for resource in resources:
+        yield from ((resource.template_ref.kind, name) for name in _names(resource.template_ref))
 
 
 def _names(reference: TemplateReference) -> Iterator[str]:

@@ -9,7 +9,6 @@ from kardinal.objects import JsonObject, Key, ResourceType, key_of
 from kardinal.runtime import Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import deleted, metadata_changed
 from kardinal_supplychain.realize.conditions import with_conditions
-from kardinal_supplychain.realize.readiness import blueprint_findings
 from kardinal_supplychain.reconcilers.definitions import BY_TEMPLATE, Definitions
 
 __all__ = ["BlueprintReconciler"]
@@ -42,7 +41,7 @@ class BlueprintReconciler:
         blueprint = self._definitions.blueprint(self._resource, key.name)
         if obj is None or blueprint is None:
             return Result()
-        findings = blueprint_findings(blueprint, self._definitions.template)
+        findings = self._definitions.findings(blueprint)
         before = obj.get("status") or {}
         status = {
             **before,

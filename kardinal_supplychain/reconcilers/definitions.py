@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -22,6 +23,8 @@ from kardinal_supplychain.api.templates import (
     ClusterTemplate,
     TemplateSpec,
 )
+from kardinal_supplychain.realize.conditions import Finding
+from kardinal_supplychain.realize.readiness import blueprint_findings, template_names
 
 __all__ = ["BY_TEMPLATE", "AnyBlueprint", "Definitions"]
 
@@ -56,6 +59,22 @@ class _Made:
     model: Any
 
 
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The conditions of a blueprint with these templates."""
+
+    blueprint: AnyBlueprint
+    templates: Sequence[TemplateSpec | None]
+    findings: tuple[Finding, ...]
+
+    def holds_for(self, blueprint: AnyBlueprint, templates: Sequence[TemplateSpec | None]) -> bool:
+        return (
+            self.blueprint is blueprint
+            and len(self.templates) == len(templates)
+            and all(map(operator.is_, self.templates, templates))
+        )
+
+
 class Definitions:
     """The blueprints and templates of the cluster."""
 
@@ -65,6 +84,7 @@ class Definitions:
         for informer in self.blueprints.values():
             informer.index(BY_TEMPLATE, _templates_of)
         self._made: dict[tuple[str, str], _Made] = {}
+        self._judged: dict[tuple[str, str], _Judged] = {}
 
     def blueprint(self, resource: ResourceType, name: str) -> AnyBlueprint | None:
         """Return a blueprint; None if there is none, or if it cannot be read."""
@@ -82,6 +102,16 @@ class Definitions:
             if (found := self.blueprint(resource, obj["metadata"]["name"])) is not None:
                 yield found
 
+    def findings(self, blueprint: AnyBlueprint) -> tuple[Finding, ...]:
+        """Return the conditions of a blueprint, which are computed once for the same blueprint and templates."""
+        templates = [self.template(kind, name) for kind, name in template_names(blueprint)]
+        key = (blueprint.resource.kind, blueprint.metadata.name)
+        judged = self._judged.get(key)
+        if judged is None or not judged.holds_for(blueprint, templates):
+            findings = blueprint_findings(blueprint, self.template)
+            judged = self._judged[key] = _Judged(blueprint, templates, findings)
+        return judged.findings
+
     def template(self, kind: str, name: str) -> TemplateSpec | None:
         """Return the spec of a template; None if there is none, or if it cannot be read."""
         model = self._model(_TEMPLATES[kind], self.templates[kind].get(None, name), kind, name)
@@ -91,6 +121,7 @@ class Definitions:
     def _model(self, model: type[R], obj: JsonObject | None, kind: str, name: str) -> R | None:
         if obj is None:
             self._made.pop((kind, name), None)
+            self._judged.pop((kind, name), None)
             return None
         version = (obj["metadata"]["uid"], obj["metadata"]["generation"])
         made = self._made.get((kind, name))

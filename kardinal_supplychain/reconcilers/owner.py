@@ -47,7 +47,7 @@ from kardinal_supplychain.realize.plan import (
     StampRefusal,
     qualified,
 )
-from kardinal_supplychain.realize.readiness import blueprint_findings
+from kardinal_supplychain.realize.readiness import template_names
 from kardinal_supplychain.realize.stamp import StampError
 from kardinal_supplychain.reconcilers.accounts import AccountError, Accounts, StampingAccount, account_of
 from kardinal_supplychain.reconcilers.applier import StampApplier, Written
@@ -157,7 +157,7 @@ class OwnerReconciler:
             return await self._rest(owner, conditions.matched_several(self._words) if matching else none)
         [blueprint] = matching
         reference = {_REFERENCE[owner["kind"]]: {"kind": self._blueprints.kind, "name": blueprint.metadata.name}}
-        readiness = blueprint_findings(blueprint, self._definitions.template)[-1]
+        readiness = self._definitions.findings(blueprint)[-1]
         if readiness.status != "True":
             not_ready = replace(readiness, type=self._words.ready_type, status="False")
             return await self._rest(owner, not_ready, **reference)
@@ -395,12 +395,7 @@ def _without_status(owner: JsonObject) -> object:
 
 def _definitions_in(blueprint: AnyBlueprint) -> Iterable[Definition]:
     """Return a blueprint and its templates by kind and name."""
-    yield blueprint.resource.kind, blueprint.metadata.name
-    for resource in blueprint.spec.resources:
-        reference = resource.template_ref
-        for named in (reference, *(reference.options or ())):
-            if named.name is not None:
-                yield reference.kind, named.name
+    return ((blueprint.resource.kind, blueprint.metadata.name), *template_names(blueprint))
 
 
 def _pair(key: str, value: str) -> str:
