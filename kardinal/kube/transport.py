@@ -48,6 +48,9 @@ MAX_CONNECTIONS = 256
 Sleep = Callable[[float], Awaitable[None]]
 Observer = Callable[[str, int], None]
 
+_OTHER_IN_YAML = re.compile(b"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
+"""Characters, in UTF-8, that JSON allows unescaped, while YAML refuses them or reads them as ends of lines."""
+
 
 class Transport:
     """Send HTTP requests; the meaning of the requests belongs to `Client`."""
@@ -106,7 +109,7 @@ class Transport:
 
         `user`: the user to act as; defaults to the owner of the credentials.
         """
-        data = None if body is None else orjson.dumps(body)
+        data = None if body is None else _encoded(body, as_yaml=content_type.endswith("+yaml"))
         deadline = asyncio.timeout(REQUEST_DEADLINE)
         self.in_flight += 1
         try:
@@ -276,3 +279,13 @@ def _authorization(access: ClusterAccess) -> dict[str, str]:
 def _said(error: BaseException) -> str:
     """Return the message of an error, without the TLS object that aiohttp adds to it."""
     return re.sub(r" ssl:(<[^<>]*+>|\S+)", "", str(error)) or type(error).__name__
+
+
+def _encoded(body: object, *, as_yaml: bool) -> bytes:
+    """Return a body as JSON; the server reads what is applied as YAML, of which JSON is nearly a part."""
+    encoded = orjson.dumps(body)
+    return _OTHER_IN_YAML.sub(_escaped, encoded) if as_yaml else encoded
+
+
+def _escaped(character: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(character[0].decode())

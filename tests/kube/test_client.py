@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+import orjson
 import pytest
+import yaml
 from aiohttp import web
 
 from kardinal.kube import (
@@ -271,6 +273,24 @@ async def test_writes_use_the_media_type_and_parameters_of_their_verb(server: Sc
     ]
     assert server.seen[-1].body["preconditions"] == {"uid": "u1"}
     assert server.seen[-1].body["propagationPolicy"] == "Background"
+
+
+async def test_applied_text_is_the_same_as_yaml(server: ScriptedServer, client: Client) -> None:
+    """An API server refuses some characters of JSON in what is applied, and takes others for the end of a line."""
+    bodies: list[bytes] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        bodies.append(await request.read())
+        return await reply(200, widget())(request)
+
+    server.answers(answer)
+    text = "".join(map(chr, range(0x300))) + "\u2027\u2028\u2029\u202a\ufefe\ufeff\uff00\ufffd\ufffe\uffff\\u2028 😀"
+    obj = {**widget(), "data": {text[0x70:0xB0]: text, "n": [2**53 + 1, 1.5, None, True]}}
+    await client.apply(WIDGET, obj, field_manager="me")
+    assert server.seen[0].body == obj
+    assert yaml.load(bodies[0], yaml.CSafeLoader) == obj
+    await client.replace(WIDGET, obj)
+    assert bodies[1] == orjson.dumps(obj)
 
 
 async def test_requests_in_flight_are_counted_with_their_retries(server: ScriptedServer) -> None:
