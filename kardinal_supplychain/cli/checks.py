@@ -19,6 +19,7 @@ from kardinal_supplychain.api.templates import (
 )
 from kardinal_supplychain.blueprints.validate import blueprint_problems, blueprint_warnings
 from kardinal_supplychain.problems import SupplyChainProblem
+from kardinal_supplychain.realize.bundle import is_bundle
 from kardinal_supplychain.realize.templates import body_problems, template_problems, template_warnings
 from kardinal_supplychain.ytt import INSTALL_YTT, find_ytt
 
@@ -49,7 +50,10 @@ def _whole_selectors(document: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def _run_template_problems(template: ClusterRunTemplate) -> Iterator[SupplyChainProblem]:
-    return body_problems(template.spec.template, roots=_RUN_ROOTS)
+    if is_bundle(template.spec.template):
+        yield SupplyChainProblem("spec.template.kind", "a Runnable makes no Bundle", "stamp it by a ClusterTemplate")
+        return
+    yield from body_problems(template.spec.template, roots=_RUN_ROOTS)
 
 
 def _run_template_warnings(template: ClusterRunTemplate) -> Iterator[SupplyChainProblem]:

@@ -38,6 +38,7 @@ from kardinal_supplychain.api.runs import ClusterRunTemplate, RunnableObject, Ru
 from kardinal_supplychain.api.status import LastRun
 from kardinal_supplychain.blueprints.owner import owner_document
 from kardinal_supplychain.realize import runnable as said
+from kardinal_supplychain.realize.bundle import is_bundle
 from kardinal_supplychain.realize.conditions import Finding
 from kardinal_supplychain.realize.owner_status import with_findings
 from kardinal_supplychain.realize.plan import ApplyObject, Kind, StampRefusal, plural_of, qualified
@@ -251,6 +252,9 @@ class RunnableReconciler:
     def _stamped(self, this: _Pass, template: RunTemplateSpec, selected: JsonObject | None) -> JsonObject:
         try:
             rendered = render_body(template.template, said.run_context(this.runnable, selected))
+            if is_bundle(rendered):
+                remedy = "Stamp it by a ClusterTemplate of the blueprint"
+                raise StampError("a Runnable makes no Bundle, which would be deleted with it", remedy=remedy)
             place = RunnablePlace(this.template)
             inputs = this.spec.spec.inputs
             return stamp_object(rendered, owner=this.runnable, place=place, inputs=inputs)

@@ -147,6 +147,14 @@ def test_all_fields_of_artifacts_and_provenance_are_allowed() -> None:
     assert not [*bundle_problems(body)]
 
 
+def test_lint_lets_no_runnable_make_a_bundle(tmp_path: Path) -> None:
+    document = {"apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": {"name": "x"}}
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump({**document, "spec": {"template": TEMPLATE}}))
+    done = InProcess(Path("/nonexistent"), tmp_path).run("lint", "-f", "run.yaml")
+    assert done.code == 1
+    assert "spec.template.kind" in done.out + done.err
+
+
 def test_a_tenants_parameter_cannot_bring_a_refused_field() -> None:
     body = template("spec intent", "$(params.intent)$")
     context = {"params": {"intent": {"skip": ["prod"]}}, "images": {"image": {"image": f"shop@{DIGEST}"}}}

@@ -8,7 +8,7 @@ import pytest
 
 from kardinal.objects import JsonObject
 from kardinal.promotion.kinds import BUNDLE
-from kardinal_supplychain.api.kinds import WORKLOAD
+from kardinal_supplychain.api.kinds import RUNNABLE, WORKLOAD
 from tests.supplychain.chains import (
     Chains,
     Requests,
@@ -19,6 +19,7 @@ from tests.supplychain.chains import (
     template,
     workload,
 )
+from tests.supplychain.widgets import run_template, runnable
 from tests.support.accounts import rule
 from tests.support.names import TEAM
 from tests.support.programs import start_controller
@@ -185,6 +186,25 @@ async def test_a_resource_that_leaves_the_blueprint_takes_no_bundle_along(postin
     await posting.apply(blueprint(resource("image", kind="ClusterImageTemplate"), serviceAccountRef={"name": "dev"}))
     assert await bundles(posting) == before
     assert not (await posting.status()).get("orphans")
+
+
+async def test_a_runnable_makes_no_bundle(posting: Chains) -> None:
+    before = await bundles(posting)
+    body = bundle_template(artifacts={"images": [{"reference": "shop:1"}]})["spec"]["template"]
+    body["metadata"]["generateName"] = "x-"
+    await posting.apply(run_template("bundle", body), runnable("shop", template="bundle", serviceAccountName="dev"))
+    status, reason, message = condition(await posting.status("shop", RUNNABLE), "RunTemplateReady")
+    assert (status, reason) == ("False", "TemplateStampFailure")
+    assert "Bundle" in message
+    assert await bundles(posting) == before
+
+
+async def test_an_image_without_a_version_is_a_stamp_failure(posting: Chains) -> None:
+    await posting.apply(workload(image="registry.example.com/shop"))
+    status, reason, message = condition(await posting.status(), "ResourcesSubmitted")
+    assert (status, reason) == ("False", "TemplateStampFailure")
+    assert "spec.artifacts.images[0].reference" in message
+    assert await images(posting) == ["shop:1"]
 
 
 async def test_an_account_that_may_not_create_bundles_is_told(posting: Chains) -> None:
