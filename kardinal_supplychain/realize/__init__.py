@@ -2,6 +2,8 @@
 
 context       the values that the tags of a template read
 interpolate   `$(path)$` in the strings of a template
+plan          what is to be done for an owner
+resource_state   the state of a resource, read from its object or its runs
 stamp         the object of a resource, with its namespace, labels, owner reference and hashes
 runs          whether the last run is kept, or a new one made
 retention     the runs that are deleted

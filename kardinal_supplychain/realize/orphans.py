@@ -16,13 +16,12 @@ from typing import NamedTuple
 
 from kardinal.objects import JsonObject, ResourceType
 from kardinal.objects.naming import bounded
-from kardinal_supplychain.api.kinds import GROUP
 from kardinal_supplychain.api.status import OrphanReference, ResourceStatus
 from kardinal_supplychain.realize.bundle import is_bundle
+from kardinal_supplychain.realize.runs import LABEL_RESOURCE
 
-__all__ = ["LABEL_RESOURCE", "ORPHANS_LIMIT", "ObjectPlace", "Orphan", "find_orphans", "place_of"]
+__all__ = ["ORPHANS_LIMIT", "ObjectPlace", "Orphan", "find_orphans", "place_of"]
 
-LABEL_RESOURCE = f"{GROUP}/resource-name"
 ORPHANS_LIMIT = 200
 """The most orphans in a status; further ones are listed once these are deleted."""
 

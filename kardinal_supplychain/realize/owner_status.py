@@ -12,8 +12,8 @@ from kardinal_supplychain.api.kinds import GROUP, VERSION
 from kardinal_supplychain.realize import conditions
 from kardinal_supplychain.realize.conditions import Finding, OwnerWords, with_conditions
 from kardinal_supplychain.realize.outputs import Outputs
-from kardinal_supplychain.realize.plan import ResourceState, plural_of, qualified
 from kardinal_supplychain.realize.preview import preview_of
+from kardinal_supplychain.realize.resource_state import ResourceState, plural_of, qualified
 
 __all__ = ["changes_of", "owner_findings", "resource_statuses", "with_findings"]
 

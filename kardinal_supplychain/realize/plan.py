@@ -9,14 +9,15 @@ A plan goes over the resources in the order in which they are stamped. A resourc
 and so do those that take its outputs; a resource that fails stops no other. Its consumers go on with the last values of
 its outputs, which stand in the status of the owner.
 
-What a resource does with its object depends on the lifecycle of its template. `mutable` is here: one object, applied
-whenever it differs from what the template says.
+What a resource does with its object depends on the lifecycle of its template. `mutable` is one object, applied whenever
+it differs from what the template says; the others are a run for each change of the render (`realize.runs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from kardinal.objects import SECRET, JsonObject, ResourceType
@@ -25,15 +26,13 @@ from kardinal.objects.errors import KardinalError
 from kardinal_supplychain.api.blueprints import ClusterDelivery, ClusterSupplyChain
 from kardinal_supplychain.api.owners import OwnerSpec
 from kardinal_supplychain.api.status import LastRun
-from kardinal_supplychain.api.templates import TemplateSpec
 from kardinal_supplychain.blueprints.compile import inputs_of, stamping_order
 from kardinal_supplychain.blueprints.options import NoOption, chosen_option
 from kardinal_supplychain.blueprints.params import resolve_params
 from kardinal_supplychain.realize import conditions
 from kardinal_supplychain.realize.bundle import is_bundle, is_same_bundle, noted_bundle, stamp_bundle
 from kardinal_supplychain.realize.conditions import Finding, TemplateName, words_of
-from kardinal_supplychain.realize.context import InputValues, template_context
-from kardinal_supplychain.realize.health import judge_health
+from kardinal_supplychain.realize.context import template_context
 from kardinal_supplychain.realize.inputs import (
     OUTPUTS_OF,
     AnyResource,
@@ -43,13 +42,26 @@ from kardinal_supplychain.realize.inputs import (
     outputs_taken,
 )
 from kardinal_supplychain.realize.outputs import (
-    ConditionNotMet,
-    DeploymentFailed,
-    OutputMissing,
     Outputs,
-    read_outputs,
 )
 from kardinal_supplychain.realize.preview import Preview, value_of
+from kardinal_supplychain.realize.resource_state import (
+    ResourceState,
+    Stamping,
+    judge_run_of,
+    qualified,
+    read_object,
+    read_runs,
+)
+from kardinal_supplychain.realize.retention import surplus_runs
+from kardinal_supplychain.realize.runs import (
+    LABEL_RESOURCE,
+    is_finished,
+    is_vanished,
+    noted_object,
+    plan_run,
+    runs_of,
+)
 from kardinal_supplychain.realize.stamp import (
     ANNOTATION_STAMP,
     ResourcePlace,
@@ -68,11 +80,8 @@ __all__ = [
     "OwnerPlan",
     "Realization",
     "RenderYtt",
-    "ResourceState",
     "StampObservation",
     "StampRefusal",
-    "plural_of",
-    "qualified",
 ]
 
 
@@ -153,6 +162,14 @@ class StampObservation(Protocol):
         """Return an object in the namespace of the owner."""
         ...
 
+    def runs(self, type_: ResourceType, resource: str) -> Sequence[JsonObject]:
+        """Return the live runs of a resource that the owner controls."""
+        ...
+
+    def removed(self, type_: ResourceType, resource: str) -> Sequence[JsonObject]:
+        """Return the objects of a resource that were removed since the last reconcile, as they were."""
+        ...
+
     def is_settled(self, live: JsonObject, desired: JsonObject) -> bool:
         """Return whether an object is as it was applied, apart from what the server or others add."""
         ...
@@ -160,27 +177,6 @@ class StampObservation(Protocol):
     def refusal(self, apply: ApplyObject) -> StampRefusal | None:
         """Return why the object is not applied now: it was refused before."""
         ...
-
-
-@dataclass(slots=True, kw_only=True)
-class ResourceState:
-    """The state of one resource.
-
-    `outputs` are None if they cannot be read now: the earlier ones are kept. Then `stamped` and `type` are None if the
-    earlier object is kept as well.
-    """
-
-    name: str
-    submitted: Finding
-    template: TemplateName | None = None
-    inputs: Sequence[str] = ()
-    type: ResourceType | None = None
-    stamped: JsonObject | None = None
-    outputs: Outputs | None = None
-    healthy: Finding | None = None
-    last_run: LastRun | None = None
-    passes_through: bool = False
-    is_confidential: bool = False
 
 
 @dataclass(slots=True)
@@ -192,26 +188,6 @@ class OwnerPlan:
 
     actions: list[Action] = field(default_factory=list)
     states: list[ResourceState] = field(default_factory=list)
-
-
-def qualified(type_: ResourceType, name: str) -> str:
-    """Return an object as kubectl takes it, such as `images.kpack.io/web`."""
-    return f"{plural_of(type_)}/{name}"
-
-
-def plural_of(type_: ResourceType) -> str:
-    """Return a kind as kubectl takes it, such as `images.kpack.io`."""
-    return f"{type_.plural}.{type_.group}".removesuffix(".")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stamping:
-    """A resource with the template that was chosen for it, and the values of its inputs."""
-
-    resource: AnyResource
-    template: TemplateSpec
-    place: ResourcePlace
-    inputs: InputValues
 
 
 class Realization:
@@ -365,9 +341,9 @@ class _Pass:
         if is_bundle(desired):
             return self._bundle(state, stamping, found, desired)
         state.is_confidential |= (found.group, found.kind) == (SECRET.group, SECRET.kind)
-        if stamping.template.lifecycle != "mutable":
-            raise StampError(f"lifecycle {stamping.template.lifecycle} is not built yet")
-        return self._mutable(state, stamping, found, desired)
+        if stamping.template.lifecycle == "mutable":
+            return self._mutable(state, stamping, found, desired)
+        return self._run(state, stamping, found, desired)
 
     def _render(self, stamping: Stamping) -> JsonObject | None:
         """Return the render of a resource; None if ytt has to be asked first. Raises `StampError`."""
@@ -410,6 +386,14 @@ class _Pass:
             finding = conditions.duplicate_object(state.name, other=other, qualified=qualified(type_, name))
             return _failed(state, finding)
         live = self._observed.live(type_, name)
+        last = self._realization.last_runs.get(state.name)
+        if live is None and (gone := self._finished(type_, desired)) is not None:
+            found = read_object(state, stamping, type_, gone)
+            found.last_run = noted_object(gone)
+            return found
+        if is_vanished(desired, live, last):
+            state.type = type_
+            return state
         if live is not None and (controller := _other_controller(live, self._owner)):
             return _failed(state, self._refused(state, desired, StampRefusal(f"already controlled by {controller}")))
         is_going = live is not None and "deletionTimestamp" in live["metadata"]
@@ -425,7 +409,50 @@ class _Pass:
                 return _failed(state, self._refused(state, desired, refusal))
             self._actions.append(apply)
             return None
-        return _read(state, stamping, type_, live)
+        found = read_object(state, stamping, type_, live)
+        if last is not None or is_finished(live):
+            found.last_run = noted_object(live)
+        return found
+
+    def _finished(self, type_: ResourceType, desired: JsonObject) -> JsonObject | None:
+        """Return the object as it was, if it finished and was removed since the last reconcile."""
+        labels = desired["metadata"]["labels"]
+        stamp = desired["metadata"]["annotations"][ANNOTATION_STAMP]
+        for gone in self._observed.removed(type_, labels[LABEL_RESOURCE]):
+            if is_finished(gone) and noted_object(gone).stamp == stamp:
+                return gone
+        return None
+
+    def _run(
+        self, state: ResourceState, stamping: Stamping, type_: ResourceType, desired: JsonObject
+    ) -> ResourceState | None:
+        """Return the state of a resource whose object is made anew for each change of its render."""
+        template = stamping.template
+        last = self._realization.last_runs.get(state.name)
+        judge = partial(judge_run_of, stamping)
+        live = runs_of(self._observed.runs(type_, state.name), last, judge)
+        removed = runs_of(self._observed.removed(type_, state.name), last, judge)
+        finished = [run.object for run in removed if run.outcome != "unfinished"]
+        runs = runs_of([*(run.object for run in live), *finished], last, judge)
+        wanted = plan_run(desired, runs, last).create
+        if wanted is not None:
+            create = ApplyObject(
+                resource=state.name,
+                type=type_,
+                object=wanted,
+                live=None,
+                is_confidential=state.is_confidential,
+                is_run=True,
+            )
+            if (refusal := self._observed.refusal(create)) is not None:
+                return _failed(state, self._refused(state, desired, refusal))
+            self._actions.append(create)
+            return None
+        found = read_runs(state, stamping, type_, runs, last)
+        found.runs = [run.name for run in live]
+        outputs_of = found.last_run.outputs_of if found.last_run is not None else 0
+        found.surplus = surplus_runs(live, template.retention_policy, outputs_of=outputs_of)
+        return found
 
     def _bundle(
         self, state: ResourceState, stamping: Stamping, type_: ResourceType, desired: JsonObject
@@ -445,7 +472,7 @@ class _Pass:
             return None
         elif not is_same_bundle(live, desired):
             return _failed(state, self._refused(state, desired, StampRefusal("there is another Bundle of this name")))
-        found = _read(state, stamping, type_, live)
+        found = read_object(state, stamping, type_, live)
         health = found.healthy.status if found.healthy is not None else "Unknown"
         found.last_run = noted_bundle(live, desired, last, health=health)
         return found
@@ -474,37 +501,6 @@ def _failed(state: ResourceState, submitted: Finding) -> ResourceState:
     """Return the state of a resource that has no new object: the earlier one is kept with its outputs."""
     state.submitted = submitted
     return state
-
-
-def _read(state: ResourceState, stamping: Stamping, type_: ResourceType, live: JsonObject) -> ResourceState:
-    """Return the state of a resource with the outputs and the health of its object."""
-    template = stamping.template
-    state.type = type_
-    state.stamped = live
-    missing: OutputMissing | None = None
-    try:
-        state.outputs = read_outputs(template, live, deployment=stamping.inputs.deployment)
-    except OutputMissing as error:
-        missing = error
-    except ConditionNotMet as error:
-        state.submitted = conditions.condition_not_met(state.name, _told(state, error))
-    except DeploymentFailed as error:
-        state.submitted = conditions.deployment_failed(state.name, _told(state, error))
-    health = judge_health(
-        template, template_kind=stamping.place.template_kind, stamped=live, has_outputs=state.outputs is not None
-    )
-    message = "" if state.is_confidential else health.message
-    state.healthy = Finding("Healthy", health.status, health.reason, message)
-    if missing is not None:
-        state.submitted = conditions.missing_value(
-            missing.path, plural=plural_of(type_), stamped=live, health=health.status
-        )
-    return state
-
-
-def _told(state: ResourceState, error: KardinalError) -> str:
-    """Return the message of an error, without values of a Secret."""
-    return "it has data of a Secret, which is not told" if state.is_confidential else str(error)
 
 
 def _before(owner: JsonObject) -> Mapping[str, JsonObject]:

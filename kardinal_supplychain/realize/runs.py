@@ -6,7 +6,7 @@ lifecycle `immutable` or `tekton` stamps, and what a Runnable stamps. Its annota
     kardinal.io/stamp      the hash of the render
     kardinal.io/sequence   the number of the run among those of its resource; the newest run has the highest
 
-The name of a new run is a hash of its owner, the render and the run before it. So a process that crashed after it had
+The name of a new run is a hash of owner, resource, render and the run before it. So a process that crashed after it had
 made a run, or that does not see the run yet, asks for the same name again, and the answer AlreadyExists leads it to the
 run. A render that comes back after another one (A, B, A) is a third run, because the run before it is another one.
 
@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kardinal.objects import JsonObject
+from kardinal.objects import JsonObject, labels_of
 from kardinal.objects.applied import content_hash, covers
 from kardinal.objects.conditions import find_condition
+from kardinal.objects.naming import bounded
 from kardinal_supplychain.api.kinds import GROUP
 from kardinal_supplychain.api.status import LastRun, RunOutcome
 from kardinal_supplychain.realize.health import StampedHealth
@@ -30,10 +31,14 @@ from kardinal_supplychain.realize.stamp import ANNOTATION_STAMP
 
 __all__ = [
     "ANNOTATION_SEQUENCE",
+    "LABEL_RESOURCE",
     "RunPlan",
     "StampedRun",
+    "is_finished",
+    "is_run_of",
     "is_same_run",
     "is_vanished",
+    "noted_object",
     "noted_run",
     "own_outcome",
     "plan_run",
@@ -41,8 +46,11 @@ __all__ = [
     "source_of_outputs",
 ]
 
+LABEL_RESOURCE = f"{GROUP}/resource-name"
+"""On an object that is stamped for a resource of a blueprint: the name of the resource."""
 ANNOTATION_SEQUENCE = "kardinal.io/sequence"
 """On a run: its number among the runs of its resource."""
+_LIFECYCLE = f"{GROUP}/template-lifecycle"
 NAME_PREFIX_LIMIT = 53
 """The most characters of `generateName` that a name begins with: with the hash it fits into a DNS label."""
 GENERATE_NAME_LIMIT = 253
@@ -136,14 +144,40 @@ def plan_run(stamped: JsonObject, runs: Sequence[StampedRun], last: LastRun | No
     return RunPlan(create=_numbered(stamped, predecessor=newest.uid, sequence=newest.sequence + 1))
 
 
+def is_run_of(obj: JsonObject, resource: str) -> bool:
+    """Return whether an object of an owner is a run of a resource, by its labels; a mutable object is none."""
+    labels = labels_of(obj)
+    return labels.get(LABEL_RESOURCE) == bounded(resource) and labels.get(_LIFECYCLE) != "mutable"
+
+
 def is_same_run(live: JsonObject, stamped: JsonObject) -> bool:
-    """Return whether a live object that has the name of a new run is that run: of the same owner and render."""
+    """Return whether a live object with the name of a new run is that run: of the same owner, resource and render."""
     references = live["metadata"].get("ownerReferences") or ()
     controllers = [reference.get("uid") for reference in references if reference.get("controller") is True]
     if controllers != [stamped["metadata"]["ownerReferences"][0]["uid"]]:
         return False
+    labels = labels_of(live)
+    if labels.get(LABEL_RESOURCE) != labels_of(stamped).get(LABEL_RESOURCE) or labels.get(_LIFECYCLE) == "mutable":
+        return False
     stamp = _annotations(live).get(ANNOTATION_STAMP)
     return stamp == _annotations(stamped)[ANNOTATION_STAMP] if stamp else _contains(live, stamped)
+
+
+def is_finished(obj: JsonObject) -> bool:
+    """Return whether an object says of itself that it has finished, such as a Job."""
+    return own_outcome(obj) in ("succeeded", "failed")
+
+
+def noted_object(obj: JsonObject) -> LastRun:
+    """Return what the status keeps of an object of a mutable template, such as a Job."""
+    metadata = obj["metadata"]
+    return LastRun(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        stamp=_annotations(obj).get(ANNOTATION_STAMP, ""),
+        sequence=0,
+        outcome=own_outcome(obj) or "unfinished",
+    )
 
 
 def is_vanished(stamped: JsonObject, live: JsonObject | None, last: LastRun | None) -> bool:
@@ -203,8 +237,9 @@ def _numbered(stamped: JsonObject, *, sequence: int, predecessor: str = "", name
 
 
 def _generated(metadata: JsonObject, predecessor: str) -> str:
-    owner = metadata["ownerReferences"][0]["uid"]
-    digest = content_hash([owner, metadata["annotations"][ANNOTATION_STAMP], predecessor])[:10]
+    resource = metadata["labels"].get(LABEL_RESOURCE, "")
+    origin = [metadata["ownerReferences"][0]["uid"], resource, metadata["annotations"][ANNOTATION_STAMP], predecessor]
+    digest = content_hash(origin)[:10]
     return f"{metadata['generateName'][:NAME_PREFIX_LIMIT]}{digest}"
 
 

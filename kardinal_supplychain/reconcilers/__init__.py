@@ -9,5 +9,6 @@ kinds         whether the kinds of templates are served, and their objects
 accounts      the ServiceAccounts with whose rights objects are stamped
 applier       applies objects, and remembers refusals
 departures    runs that were removed before a reconcile saw that they had finished
-removal       deletes orphans, and runs that are not kept
+orphanage     deletes the orphans of owners and their surplus runs
+removal       deletes objects that an owner stamped
 """

@@ -19,7 +19,8 @@ from kardinal.kube import Client, Forbidden, NotFound, Unauthorized
 from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, JsonObject, Key, ResourceType
 from kardinal.objects.errors import KardinalError
 from kardinal.runtime import DynamicInformers, Event, Handle, Informer, KeyMemory
-from kardinal_supplychain.realize.plan import Kind, StampRefusal, plural_of
+from kardinal_supplychain.realize.plan import Kind, StampRefusal
+from kardinal_supplychain.realize.resource_state import plural_of
 from kardinal_supplychain.reconcilers.uses import Uses
 
 __all__ = ["BY_CONTROLLER", "StampedKinds", "UnreadObjects", "controller_uids"]

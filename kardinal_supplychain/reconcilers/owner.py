@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import starmap
@@ -18,6 +19,7 @@ from pydantic import ValidationError
 
 from kardinal.clock import Clock
 from kardinal.objects import JsonObject, Key, ResourceType, key_of, labels_of
+from kardinal.objects.naming import bounded
 from kardinal.runtime import (
     Channel,
     Event,
@@ -30,7 +32,7 @@ from kardinal.runtime import (
 )
 from kardinal.runtime.own_writes import OwnWrites
 from kardinal.runtime.predicates import Predicate, changed, metadata_changed
-from kardinal_supplychain.api.kinds import BLUEPRINT_OF, DELIVERABLE, GROUP, WORKLOAD
+from kardinal_supplychain.api.kinds import BLUEPRINT_OF, DELIVERABLE, WORKLOAD
 from kardinal_supplychain.api.owners import Deliverable, Workload
 from kardinal_supplychain.blueprints.select import OwnerSelector, judge, winners
 from kardinal_supplychain.realize import conditions
@@ -45,20 +47,23 @@ from kardinal_supplychain.realize.plan import (
     Realization,
     RenderYtt,
     StampRefusal,
-    qualified,
 )
 from kardinal_supplychain.realize.readiness import template_names
+from kardinal_supplychain.realize.resource_state import qualified
+from kardinal_supplychain.realize.runs import LABEL_RESOURCE, is_run_of
 from kardinal_supplychain.realize.stamp import StampError
 from kardinal_supplychain.reconcilers.accounts import AccountError, Accounts, StampingAccount, account_of
 from kardinal_supplychain.reconcilers.applier import StampApplier, Written
 from kardinal_supplychain.reconcilers.definitions import AnyBlueprint, Definitions
-from kardinal_supplychain.reconcilers.kinds import StampedKinds, controller_uids
+from kardinal_supplychain.reconcilers.departures import Departures
+from kardinal_supplychain.reconcilers.kinds import BY_CONTROLLER, StampedKinds, UnreadObjects, controller_uids
+from kardinal_supplychain.reconcilers.orphanage import Orphanage
 from kardinal_supplychain.reconcilers.uses import Uses
 from kardinal_supplychain.ytt import Ytt
 
 __all__ = ["OwnerReconciler"]
 
-STAMPED: Final = f"{GROUP}/resource-name"
+STAMPED: Final = LABEL_RESOURCE
 """The label of every object that is stamped for a resource of a blueprint."""
 CONCURRENT_ACTIONS: Final = 8
 """The most actions that one reconcile carries out at once."""
@@ -118,10 +123,13 @@ class OwnerReconciler:
             push=self._woken.push,
         )
         self._accounts = Accounts(manager.dynamic, memory=self.memory, push=self._rights_changed)
+        self._departures = Departures(self.memory)
+        self._orphanage = Orphanage(manager, memory=self.memory)
         self._tools = _Tools(
             kinds=self._kinds,
             applier=self._applier,
             accounts=self._accounts,
+            departures=self._departures,
             ytt=ytt,
             clock=manager.clock,
             rendered=self.memory.map(),
@@ -169,7 +177,7 @@ class OwnerReconciler:
             refused = Finding("ResourcesSubmitted", "False", "ServiceAccountError", str(error))
             return await self._rest(owner, found, refused, **reference)
         realization = Realization(owner, spec, blueprint, find=self._definitions.template)
-        return await self._realize(realization, _Run(self._tools, key, account), reference)
+        return await self._realize(realization, _Run(self._tools, owner, account), reference)
 
     async def _realize(self, realization: Realization, run: _Run, reference: JsonObject) -> Result:
         owner = realization.owner
@@ -180,13 +188,17 @@ class OwnerReconciler:
             await run.carry_out(plan.actions)
         else:
             raise RuntimeError(f"{owner['kind']} {key_of(owner)}: the plan does not come to an end")
+        orphans = await self._orphanage.clear(owner, plan.states, run)
         run.keep(realization.order)
         self._wanted.note(run.key, run.wanted)
         before = (owner.get("status") or {}).get("resources") or ()
         now = self._clock.now()
         resources = resource_statuses(plan.states, before, now=now)
-        status = with_findings(owner, owner_findings(self._words, resources), now=now, **reference, resources=resources)
+        status = with_findings(
+            owner, owner_findings(self._words, resources), now=now, **reference, resources=resources, orphans=orphans
+        )
         await self._status.write(self._resource, owner, status)
+        self._departures.forget(run.key, run.departed)
         for reason, note in (*run.events, *changes_of(plan.states, before, resources)):
             self._recorder.event(owner, reason=reason, note=note)
         for type_, bundle in run.posted:
@@ -246,6 +258,8 @@ class OwnerReconciler:
         if not any(uids):
             # A Bundle, which has no controller.
             owners |= self._wanted.users(written)
+        for owner in owners:
+            self._departures.note(owner, type_, event)
         if event.new is not None:
             revision = int(event.new["metadata"]["resourceVersion"])
             owners = {owner for owner in owners if not self._own.is_own(owner, written, revision)}
@@ -267,6 +281,7 @@ class _Tools:
     kinds: StampedKinds
     applier: StampApplier
     accounts: Accounts
+    departures: Departures
     ytt: Ytt
     clock: Clock
     rendered: dict[Key, dict[str, JsonObject | StampError]]
@@ -279,16 +294,18 @@ class _Run:
     were created.
     """
 
-    def __init__(self, tools: _Tools, key: Key, account: StampingAccount) -> None:
-        self.key = key
+    def __init__(self, tools: _Tools, owner: JsonObject, account: StampingAccount) -> None:
+        self.key = key_of(owner)
+        self.account = account
         self.events: list[tuple[str, str]] = []
         self.posted: list[tuple[ResourceType, JsonObject]] = []
         self.due: list[datetime] = []
         self.wanted: set[Written] = set()
+        self.departed = tools.departures.of(self.key)
         self._tools = tools
-        self._account = account
+        self._uid: str = owner["metadata"]["uid"]
         self._kinds: dict[Kind, ResourceType | StampRefusal] = {}
-        self._rendered = tools.rendered.setdefault(key, {})
+        self._rendered = tools.rendered.setdefault(self.key, {})
         self._used_renders: set[str] = set()
         self._answers: dict[Written, JsonObject] = {}
         self._uids: set[str] = set()
@@ -312,6 +329,37 @@ class _Run:
         if found is not None:
             self._uids.add(found["metadata"]["uid"])
         return found
+
+    def runs(self, type_: ResourceType, resource: str) -> Sequence[JsonObject]:
+        return [obj for obj in self.owned(type_) if is_run_of(obj, resource)]
+
+    def removed(self, type_: ResourceType, resource: str) -> Sequence[JsonObject]:
+        gone = [obj for each, obj in self.departed if each == type_ and self._uid in controller_uids(obj)]
+        return [obj for obj in gone if labels_of(obj).get(STAMPED) == bounded(resource)]
+
+    def owned(self, type_: ResourceType) -> Sequence[JsonObject]:
+        """Return the objects of a kind that the owner controls, with the answers to what was just applied."""
+        informer = self._tools.kinds.informer(type_)
+        found = (
+            {key_of(obj): obj for obj in informer.by_index(BY_CONTROLLER, self._uid)} if informer is not None else {}
+        )
+        found |= {key_of(obj): obj for (each, *_), obj in self._answers.items() if each == type_}
+        return [
+            obj
+            for key, obj in found.items()
+            if key.namespace == self.key.namespace and self._uid in controller_uids(obj)
+        ]
+
+    async def look_up(self, kind: Kind) -> None:
+        """Watch a kind that the templates do not need, because objects of it may have been stamped before."""
+        if kind not in self._kinds:
+            with suppress(UnreadObjects):
+                self._kinds[kind] = await self._tools.kinds.look_up(self.key, kind)
+
+    @property
+    def types(self) -> Sequence[ResourceType]:
+        """The kinds whose objects were looked at."""
+        return [found for found in self._kinds.values() if isinstance(found, ResourceType) and found.namespaced]
 
     def is_settled(self, live: JsonObject, desired: JsonObject) -> bool:
         if self._tools.applier.is_settled(self.key, live, desired):
@@ -357,7 +405,7 @@ class _Run:
                 await self._apply(action)
 
     async def _apply(self, apply: ApplyObject) -> None:
-        live = await self._tools.applier.apply(self.key, self._account, apply)
+        live = await self._tools.applier.apply(self.key, self.account, apply)
         if live is None:
             return
         metadata = live["metadata"]
@@ -381,7 +429,7 @@ class _Run:
                 self.due.append(tools.clock.now() + pause)
                 del self._rendered[digest]
         if self._lacks_rights:
-            tools.accounts.await_rights(self.key, self._account)
+            tools.accounts.await_rights(self.key, self.account)
         else:
             tools.accounts.stop_awaiting_rights(self.key)
 

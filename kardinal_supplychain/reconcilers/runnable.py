@@ -41,7 +41,8 @@ from kardinal_supplychain.realize import runnable as said
 from kardinal_supplychain.realize.bundle import is_bundle
 from kardinal_supplychain.realize.conditions import Finding
 from kardinal_supplychain.realize.owner_status import with_findings
-from kardinal_supplychain.realize.plan import ApplyObject, Kind, StampRefusal, plural_of, qualified
+from kardinal_supplychain.realize.plan import ApplyObject, Kind, StampRefusal
+from kardinal_supplychain.realize.resource_state import plural_of, qualified
 from kardinal_supplychain.realize.retention import surplus_runs
 from kardinal_supplychain.realize.runs import StampedRun, noted_run, plan_run, runs_of, source_of_outputs
 from kardinal_supplychain.realize.stamp import RunnablePlace, StampError, render_body, stamp_object

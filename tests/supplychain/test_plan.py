@@ -59,6 +59,12 @@ class MemoryCluster:
     def live(self, type_: ResourceType, name: str) -> JsonObject | None:
         return self.objects.get(name)
 
+    def runs(self, type_: ResourceType, resource: str) -> list[JsonObject]:
+        return []
+
+    def removed(self, type_: ResourceType, resource: str) -> list[JsonObject]:
+        return []
+
     def is_settled(self, live: JsonObject, desired: JsonObject) -> bool:
         return covers(live, desired)
 
