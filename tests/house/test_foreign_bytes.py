@@ -22,6 +22,7 @@ READERS = {
     "kardinal/edits/yaml/yaml_text.py": "counts the events of a document before it is composed",
     "kardinal/edits/kustomize/manifests.py": "counts the events of a document before it is composed",
     "kardinal_controller/http/credentials.py": "counts the events of a document before it is composed",
+    "kardinal_supplychain/ytt.py": "looks at size, nesting and aliases before it is composed",
 }
 """The modules in which bytes of others are read and decoded, once they are counted."""
 
