@@ -31,7 +31,7 @@ from kardinal.kube import Client, NotFound, load_connection
 from kardinal.kube.discovery import discover
 from kardinal.objects import NAMESPACE, JsonObject, ResourceType
 
-__all__ = ["Step", "differences", "steps_of"]
+__all__ = ["Case", "Step", "cases_of", "define", "kinds_of", "module"]
 
 _MODULE = "github.com/vmware-tanzu/cartographer"
 _MANAGER = "kuttl"
@@ -63,8 +63,15 @@ def steps_of(directory: Path) -> list[Step]:
         number = int(named[1])
         step = steps.setdefault(number, Step(number))
         objects = {"assert": step.expected, "errors": step.forbidden}.get(named[2], step.apply)
-        objects += [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
+        objects += [_json(document) for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
     return [steps[number] for number in sorted(steps)]
+
+
+def _json(value: object) -> Any:
+    """Return a value of YAML as JSON, as kubectl does: the key `yes` is a boolean in YAML, and becomes `true`."""
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else json.dumps(key): _json(each) for key, each in value.items()}
+    return [_json(each) for each in value] if isinstance(value, list) else value
 
 
 def differences(expected: object, found: object, path: str = "") -> Iterator[str]:
@@ -85,8 +92,8 @@ def differences(expected: object, found: object, path: str = "") -> Iterator[str
         yield f"{path} is {found!r} instead of {expected!r}"
 
 
-class _Test:
-    """One test directory in its namespace."""
+class Case:
+    """One test directory in its namespace, which it creates."""
 
     def __init__(self, client: Client, kinds: Kinds, directory: Path, namespace: str) -> None:
         self._client = client
@@ -172,34 +179,40 @@ def _name(obj: JsonObject) -> str:
     return f"{obj['kind']} {(obj.get('metadata') or {}).get('name', '')}".rstrip()
 
 
-def _tests(directories: Sequence[Path]) -> list[Path]:
+def cases_of(directories: Sequence[Path]) -> list[Path]:
+    """Return the directories of single tests below `directories`."""
     found = {path.parent for directory in directories for path in directory.rglob("*.yaml")}
     return sorted(path for path in found if steps_of(path))
 
 
-def _module(version: str) -> Path:
-    """Return the directory of the public module; Go fetches it once."""
+def module(version: str) -> Path:
+    """Return the directory of Cartographer's public module; Go fetches it once."""
     command = ["go", "mod", "download", "-json", f"{_MODULE}@v{version}"]
     answer: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=300).stdout)
     return Path(answer["Dir"])
 
 
 async def _run(directories: Sequence[Path], definitions: Sequence[Path], kubeconfig: Path, seconds: float) -> int:
-    tests = _tests(directories)
+    tests = cases_of(directories)
     failed = 0
     async with Client(await load_connection(kubeconfig), user_agent="kuttl") as client:
-        await _define(client, definitions)
-        kinds = {(each.resource.api_version, each.resource.kind): each.resource for each in await discover(client)}
+        await define(client, definitions)
+        kinds = await kinds_of(client)
         for number, directory in enumerate(tests):
             name = f"{directory.parent.name}/{directory.name}"
-            problems = await _Test(client, kinds, directory, f"kuttl-{number}").run(seconds)
+            problems = await Case(client, kinds, directory, f"kuttl-{number}").run(seconds)
             failed += bool(problems)
             print(f"{'FAIL' if problems else 'PASS'} {name}", *problems, sep="\n     ", flush=True)
     print(f"{len(tests) - failed} of {len(tests)} passed")
     return 1 if failed else 0
 
 
-async def _define(client: Client, files: Sequence[Path]) -> None:
+async def kinds_of(client: Client) -> Kinds:
+    """Return what the server serves."""
+    return {(each.resource.api_version, each.resource.kind): each.resource for each in await discover(client)}
+
+
+async def define(client: Client, files: Sequence[Path]) -> None:
     """Apply definitions of the objects that tests stamp, and wait until they are served."""
     definition = ResourceType(
         "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
@@ -232,9 +245,9 @@ def main() -> int:
     directories: list[Path] = options.directories
     definitions: list[Path] = []
     if options.cases:
-        module = _module(options.cases)
-        directories = directories or [module / "tests" / "kuttl"]
-        definitions = sorted((module / "tests" / "resources" / "crds").glob("*.yaml"))
+        root = module(options.cases)
+        directories = directories or [root / "tests" / "kuttl"]
+        definitions = sorted((root / "tests" / "resources" / "crds").glob("*.yaml"))
     if not directories:
         parser.error("name a directory, or --cases VERSION")
     return asyncio.run(_run(directories, definitions, options.kubeconfig, options.seconds))
