@@ -1,7 +1,8 @@
 """The RBAC rules of the programs of `kardinal local`, the same as `deploy/` has for a cluster.
 
 If the programs had all permissions on a laptop, a missing rule would be noticed only in a cluster. The manifests of
-`deploy/` are not part of the package, so the rules are repeated here; a test compares them.
+`deploy/` are not part of the package, so the rules are repeated here; a test compares them. With supply chains they do
+have all: the accounts that stamp are for whoever owns the laptop to name, and need no Role there.
 """
 
 from __future__ import annotations
@@ -145,9 +146,18 @@ def manifests() -> Iterator[tuple[ResourceType, JsonObject]]:
 
 
 def supply_chain_manifests() -> Iterator[tuple[ResourceType, JsonObject]]:
-    """Yield what `manifests` does for the program of supply chains."""
+    """Yield what `manifests` does for the program of supply chains, and all rights for every ServiceAccount."""
     yield from _roles(SUPPLY_CHAIN_RIGHTS)
     yield from _account("kardinal-supplychain", SUPPLY_CHAIN_RIGHTS)
+    everyone = {"apiGroup": _RBAC, "kind": "Group", "name": "system:serviceaccounts"}
+    yield (
+        _BINDING,
+        {
+            **_head(_BINDING, "kardinal-every-account"),
+            "roleRef": {"apiGroup": _RBAC, "kind": _ROLE.kind, "name": "cluster-admin"},
+            "subjects": [everyone],
+        },
+    )
 
 
 def _roles(rights: Mapping[str, tuple[JsonObject, ...]]) -> Iterator[tuple[ResourceType, JsonObject]]:

@@ -19,7 +19,6 @@ from tests.support.names import TEAM
 
 pytestmark = [pytest.mark.local_only("the programs of a plane"), pytest.mark.timeout(180)]
 
-_BINDING = ResourceType("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings")
 _API = WORKLOAD.api_version
 
 
@@ -28,15 +27,8 @@ async def _apply(client: Client, resource: ResourceType, obj: JsonObject) -> Non
 
 
 async def _write_chain(client: Client) -> None:
-    """Make a chain of one ConfigMap, a Workload for it, and the rights of the account that stamps it."""
+    """Make a chain of one ConfigMap, and a Workload for it."""
     await make_namespace(client)
-    binding = {
-        "apiVersion": _BINDING.api_version,
-        "kind": "RoleBinding",
-        "metadata": {"name": "stamps", "namespace": TEAM},
-        "roleRef": {"apiGroup": _BINDING.group, "kind": "ClusterRole", "name": "edit"},
-        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": TEAM}],
-    }
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "$(workload.metadata.name)$"}}
     template = {
         "apiVersion": _API,
@@ -60,7 +52,6 @@ async def _write_chain(client: Client) -> None:
         "metadata": {"name": "shop", "namespace": TEAM, "labels": {"type": "web"}},
         "spec": {},
     }
-    await _apply(client, _BINDING, binding)
     await _apply(client, CLUSTER_TEMPLATE, template)
     await _apply(client, CLUSTER_SUPPLY_CHAIN, chain)
     await _apply(client, WORKLOAD, workload)
