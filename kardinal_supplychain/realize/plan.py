@@ -52,6 +52,7 @@ from kardinal_supplychain.realize.resource_state import (
     qualified,
     read_object,
     read_runs,
+    told,
 )
 from kardinal_supplychain.realize.retention import surplus_runs
 from kardinal_supplychain.realize.runs import (
@@ -303,7 +304,7 @@ class _Pass:
         try:
             return self._stamp(state, stamping)
         except StampError as error:
-            return _failed(state, self._stamp_failure(stamping, error))
+            return _failed(state, self._stamp_failure(stamping, told(state, error)))
 
     def _passed_through(self, state: ResourceState, resource: AnyResource, name: str) -> ResourceState:
         outputs = {}
@@ -465,7 +466,14 @@ class _Pass:
                 # It is gone, and not created again: a newer one may be on its way by now.
                 return state
         elif live is None:
-            create = ApplyObject(resource=state.name, type=type_, object=desired, live=None, is_run=True)
+            create = ApplyObject(
+                resource=state.name,
+                type=type_,
+                object=desired,
+                live=None,
+                is_confidential=state.is_confidential,
+                is_run=True,
+            )
             if (refusal := self._observed.refusal(create)) is not None:
                 return _failed(state, self._refused(state, desired, refusal))
             self._actions.append(create)
@@ -477,9 +485,9 @@ class _Pass:
         found.last_run = noted_bundle(live, desired, last, health=health)
         return found
 
-    def _stamp_failure(self, stamping: Stamping, error: StampError) -> Finding:
+    def _stamp_failure(self, stamping: Stamping, error: str) -> Finding:
         return conditions.stamp_failure(
-            str(error),
+            error,
             words=self._words,
             blueprint=self._blueprint.metadata.name,
             resource=stamping.resource.name,

@@ -29,7 +29,7 @@ from kardinal_supplychain.realize.outputs import (
 from kardinal_supplychain.realize.runs import StampedRun, noted_run, source_of_outputs
 from kardinal_supplychain.realize.stamp import ResourcePlace
 
-__all__ = ["ResourceState", "Stamping", "judge_run_of", "plural_of", "qualified", "read_object", "read_runs"]
+__all__ = ["ResourceState", "Stamping", "judge_run_of", "plural_of", "qualified", "read_object", "read_runs", "told"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,9 +96,9 @@ def read_object(state: ResourceState, stamping: Stamping, type_: ResourceType, l
     except OutputMissing as error:
         missing = error
     except ConditionNotMet as error:
-        state.submitted = conditions.condition_not_met(state.name, _told(state, error))
+        state.submitted = conditions.condition_not_met(state.name, told(state, error))
     except DeploymentFailed as error:
-        state.submitted = conditions.deployment_failed(state.name, _told(state, error))
+        state.submitted = conditions.deployment_failed(state.name, told(state, error))
     health = judge_health(
         template, template_kind=stamping.place.template_kind, stamped=live, has_outputs=state.outputs is not None
     )
@@ -142,6 +142,6 @@ def read_runs(
     return state
 
 
-def _told(state: ResourceState, error: KardinalError) -> str:
+def told(state: ResourceState, error: KardinalError) -> str:
     """Return the message of an error, without values of a Secret."""
     return "it has data of a Secret, which is not told" if state.is_confidential else str(error)

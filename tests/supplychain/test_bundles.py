@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any
 
 import pytest
@@ -205,6 +207,17 @@ async def test_an_image_without_a_version_is_a_stamp_failure(posting: Chains) ->
     assert (status, reason) == ("False", "TemplateStampFailure")
     assert "spec.artifacts.images[0].reference" in message
     assert await images(posting) == ["shop:1"]
+
+
+async def test_a_value_of_a_secret_is_not_quoted_by_a_failure(posting: Chains) -> None:
+    await posting.account("dev", rule("*", on="secrets"), rule("get", "create", on="bundles", group="kardinal.io"))
+    value = base64.b64encode(b"hidden-value").decode()
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "image"}, "data": {"image": value}}
+    await posting.apply(template("image", secret, kind="ClusterImageTemplate", imagePath="data.image"))
+    status = await posting.status()
+    assert condition(status, "ResourcesSubmitted")[1] == "TemplateStampFailure"
+    assert value not in json.dumps(status)
+    assert value not in json.dumps(await posting.world.events())
 
 
 async def test_an_account_that_may_not_create_bundles_is_told(posting: Chains) -> None:
