@@ -51,6 +51,8 @@ async def explain(
     """
     kind, slash, of_kind = pipeline.partition("/")
     if slash:
+        if not kind or not of_kind:
+            raise click.UsageError("write KIND/NAME, such as graph/my-app-1")
         if environment is not None or name is not None or watch:
             raise click.UsageError(f"--env, --bundle and --watch are about a Pipeline, not about a {kind}")
         await _explainer(kind, of_kind)(session, of_kind, output)

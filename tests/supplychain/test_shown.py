@@ -156,6 +156,8 @@ async def test_a_wrong_name_or_kind_is_told_the_right_one(installed: World, cli:
         (("get", "workloads", "shop", "-A"), 2, "leave out the name"),
         (("explain", "workload/shpo"), 1, "Did you mean shop?"),
         (("explain", "worklod/shop"), 2, "did you mean workload/shop?"),
+        (("explain", "workload/"), 2, "write KIND/NAME"),
+        (("explain", "/shop"), 2, "write KIND/NAME"),
         (("explain", "pod/shop"), 2, "there are graph, deliverable, workload"),
         (("explain", "workload/shop", "--env", "prod"), 2, "not about a workload"),
     ):
