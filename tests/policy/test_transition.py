@@ -118,3 +118,11 @@ def test_the_answer_stays_until_the_moment_and_is_another_one_then(
         assert evaluate(expression, context, now=between).ready == ready
     if turn is not None:
         assert evaluate(expression, context, now=turn).ready != ready
+
+
+def test_search_computes_the_data_of_the_bundle_once_for_all_moments() -> None:
+    context = soaking(None)
+    assert context.scope(NOW)["bundle"] is context.scope(moment(7))["bundle"]
+    soaked = soaking(5)
+    minutes = [soaked.scope(NOW + timedelta(minutes=each))["bundle"]["upstreamSoakMinutes"] for each in (0, 1)]
+    assert minutes == [5, 6]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Protocol
 
 from kardinal.promotion.api import Bundle
@@ -78,7 +79,7 @@ class ChangeContext:
         return f"{path} is not set"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GateContext:
     bundle: Bundle
     environment: str
@@ -99,6 +100,22 @@ class GateContext:
 
     def scope(self, now: datetime) -> dict[str, Any]:
         """Return the variables of an expression, by name, at `now`."""
+        bundle = self._bundle
+        if self.soak.is_known:
+            bundle = {**bundle, "upstreamSoakMinutes": self.soak.minutes(now)}
+        return {
+            "bundle": bundle,
+            "schedule": self.calendar.schedule(now),
+            "environment": {"name": self.environment, "approval": self.approval},
+            "previousBundle": {"version": self.previous_version} if self.previous_version else {},
+            **{name: given.value for name, given in self.inputs.items()},
+            **(self.approvals.variables(now) if self.approvals is not None else {}),
+            **({METRICS: self.metrics.scope(now)} if self.metrics is not None else {}),
+        }
+
+    @cached_property
+    def _bundle(self) -> dict[str, Any]:
+        """The data of the Bundle that time does not change; the search for the next turn reads it at each moment."""
         spec = self.bundle.spec
         bundle: dict[str, Any] = {
             "name": self.bundle.metadata.name,
@@ -111,19 +128,9 @@ class GateContext:
             "emergency": spec.intent.rollback is not None and spec.intent.rollback.emergency,
             "attested": self.attestation.scope.to_json() if self.attestation.scope else {},
         }
-        if self.soak.is_known:
-            bundle["upstreamSoakMinutes"] = self.soak.minutes(now)
         if not isinstance(moved := self._tag_moved(), str):
             bundle["tagMoved"] = moved
-        return {
-            "bundle": bundle,
-            "schedule": self.calendar.schedule(now),
-            "environment": {"name": self.environment, "approval": self.approval},
-            "previousBundle": {"version": self.previous_version} if self.previous_version else {},
-            **{name: given.value for name, given in self.inputs.items()},
-            **(self.approvals.variables(now) if self.approvals is not None else {}),
-            **({METRICS: self.metrics.scope(now)} if self.metrics is not None else {}),
-        }
+        return bundle
 
     def absence(self, path: str) -> str:
         """Return why the attribute at `path` has no value."""
