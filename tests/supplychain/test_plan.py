@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kardinal.objects import CONFIG_MAP, JsonObject, ResourceType
+from kardinal.objects import CONFIG_MAP, SECRET, JsonObject, ResourceType
 from kardinal.objects.applied import covers
 from kardinal_supplychain.api.blueprints import ClusterSupplyChain
 from kardinal_supplychain.api.owners import Workload
@@ -41,6 +41,7 @@ class MemoryCluster:
         self.refuse: set[str] = set()
         self.applied: list[str] = []
         self._kinds: set[Kind] = set()
+        self.ytt: StampError | None = None
         self._refused: set[str] = set()
         self._uids = 0
 
@@ -51,10 +52,12 @@ class MemoryCluster:
         self.applied.clear()
 
     def kind(self, kind: Kind) -> ResourceType | StampRefusal | None:
-        return CONFIG_MAP if kind in self._kinds else None
+        if kind not in self._kinds:
+            return None
+        return SECRET if kind.kind == SECRET.kind else CONFIG_MAP
 
     def rendered(self, render: RenderYtt) -> JsonObject | StampError | None:
-        return None
+        return self.ytt
 
     def live(self, type_: ResourceType, name: str) -> JsonObject | None:
         return self.objects.get(name)
@@ -224,6 +227,17 @@ def test_forged_preview_is_no_value(forged: str) -> None:
     status = chain.reconcile()
     assert condition(status["resources"][1], "ResourceSubmitted")[1] == "WaitingForInput"
     assert "b" not in chain.cluster.objects
+
+
+def test_error_of_ytt_with_data_of_a_secret_is_not_told() -> None:
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"v": "aGlkZGVu"}}
+    ytt = ConfigTemplateSpec.model_validate({"ytt": "a: 1", "configPath": "data"})
+    takes = [{"name": "x", "resource": "a"}]
+    chain = Chain(resource("a"), resource("b", configs=takes), templates={"a": making(body), "b": ytt})
+    chain.cluster.ytt = StampError("fail: aGlkZGVu")
+    status = chain.reconcile()
+    assert condition(status["resources"][1], "ResourceSubmitted")[1] == "TemplateStampFailure"
+    assert "aGlkZGVu" not in str(status)
 
 
 def nested(levels: int) -> Any:

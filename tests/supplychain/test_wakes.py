@@ -46,17 +46,17 @@ async def test_template_wakes_the_owners_that_use_it(two_chains: Chains) -> None
 
 async def test_blueprint_wakes_the_owners_that_it_selects_or_selected(two_chains: Chains) -> None:
     requests = Requests(two_chains)
-    await two_chains.apply(blueprint(resource("one"), name="c", selector={"type": "c"}, serviceAccountRef=DEV))
+    await two_chains.apply(blueprint(resource("two"), name="c", selector={"type": "c"}, serviceAccountRef=DEV))
     assert (await requests.take()).reconciles == 0
     by_field = [{"key": "metadata.name", "operator": "In", "values": ["b1"]}]
     await two_chains.apply(
         blueprint(
-            resource("one"), name="c", selector={"type": "b"}, selectorMatchFields=by_field, serviceAccountRef=DEV
+            resource("two"), name="c", selector={"type": "b"}, selectorMatchFields=by_field, serviceAccountRef=DEV
         )
     )
     assert (await requests.take()).reconciles == 1
     assert (await two_chains.status("b1"))["supplyChainRef"]["name"] == "c"
-    await two_chains.apply(blueprint(resource("one"), name="c", selector={"type": "no"}, serviceAccountRef=DEV))
+    await two_chains.apply(blueprint(resource("two"), name="c", selector={"type": "no"}, serviceAccountRef=DEV))
     assert (await requests.take()).reconciles == 1
     assert (await two_chains.status("b1"))["supplyChainRef"]["name"] == "b"
 
