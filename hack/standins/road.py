@@ -41,7 +41,7 @@ __all__ = ["Road", "main"]
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "examples" / "supply-chain-standins"
 TEAM = "my-team"
-APP = "shop"
+APP = "cart"
 TURN_SECONDS = 60.0
 START_SECONDS = 60.0
 STOP_SECONDS = 40.0
@@ -81,9 +81,9 @@ class Road:
         """Create the source, and the repository that the environments are deployed from."""
         clock = SystemClock()
         self.repositories.mkdir()
-        create_bare_repository(self.repositories / "shop.git", {"README": b"The shop.\n"}, clock=clock)
+        create_bare_repository(self.repositories / "cart.git", {"README": b"The cart.\n"}, clock=clock)
         create_bare_repository(self.repositories / "gitops.git", _gitops(self.image), clock=clock)
-        _git("clone", "--quiet", str(self.repositories / "shop.git"), str(self.directory / "work"))
+        _git("clone", "--quiet", str(self.repositories / "cart.git"), str(self.directory / "work"))
 
     async def apply(self, client: Client) -> None:
         """Apply the example, with the places of this run instead of those that it names."""
