@@ -11,6 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from hack.renderers.assets import find
 from kardinal.kube import Client, NotFound
 from kardinal.objects import CONFIG_MAP, JsonObject, ResourceType
 from kardinal_supplychain.api.kinds import CLUSTER_SUPPLY_CHAIN, CLUSTER_TEMPLATE, WORKLOAD
@@ -26,18 +27,27 @@ async def _apply(client: Client, resource: ResourceType, obj: JsonObject) -> Non
     await client.apply(resource, obj, field_manager="test")
 
 
-async def _write_chain(client: Client) -> None:
+BODY = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "$(workload.metadata.name)$"}}
+TAGGED = {"template": {**BODY, "data": {"port": "$(params.port)$"}}}
+YTT = """\
+#@ load("@ytt:data", "data")
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: #@ data.values.workload.metadata.name
+data:
+  port: #@ data.values.params.port
+"""
+
+
+async def _write_chain(client: Client, template_of: JsonObject) -> None:
     """Make a chain of one ConfigMap, and a Workload for it."""
     await make_namespace(client)
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "$(workload.metadata.name)$"}}
     template = {
         "apiVersion": _API,
         "kind": "ClusterTemplate",
         "metadata": {"name": "note"},
-        "spec": {
-            "template": {**body, "data": {"port": "$(params.port)$"}},
-            "params": [{"name": "port", "default": "80"}],
-        },
+        "spec": {"params": [{"name": "port", "default": "80"}], **template_of},
     }
     resource = {"name": "note", "templateRef": {"kind": "ClusterTemplate", "name": "note"}}
     chain = {
@@ -69,7 +79,7 @@ async def test_a_workload_is_stamped_and_stays_as_it_is_over_a_restart(shell: Sh
     async with aiohttp.ClientSession() as session, session.get(chains) as answer:
         assert "controller_runtime_reconcile_total" in await answer.text()
     async with local.client() as client:
-        await _write_chain(client)
+        await _write_chain(client, TAGGED)
         await wait_for(client, WORKLOAD, _ready, "shop", namespace=TEAM)
         before = await client.get(CONFIG_MAP, "shop", TEAM)
     assert before["data"] == {"port": "80"}
@@ -85,6 +95,19 @@ async def test_a_workload_is_stamped_and_stays_as_it_is_over_a_restart(shell: Sh
         await wait_for(client, WORKLOAD, _ready, "shop", namespace=TEAM)
         after = await client.get(CONFIG_MAP, "shop", TEAM)
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    await local.kill()
+
+
+async def test_a_template_of_ytt_is_rendered_by_the_program_that_is_named(shell: Shell, tmp_path: Path) -> None:
+    ytt = find("ytt")
+    if ytt is None:
+        pytest.skip("there is no ytt: `make renderers` builds it")
+    local = Local(shell, tmp_path / "local", "--supply-chains", "--ytt", str(ytt))
+    await local.up()
+    async with local.client() as client:
+        await _write_chain(client, {"ytt": YTT})
+        await wait_for(client, WORKLOAD, _ready, "shop", namespace=TEAM)
+        assert (await client.get(CONFIG_MAP, "shop", TEAM))["data"] == {"port": "80"}
     await local.kill()
 
 
