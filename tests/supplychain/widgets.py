@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kardinal.kube import KubeError
 from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, JsonObject, ResourceType
 from kardinal_local.stack import until_served
 from tests.supplychain.chains import API_VERSION, Chains
@@ -31,6 +32,16 @@ async def install_widgets(chains: Chains) -> None:
     }
     await chains.world.client.create(CUSTOM_RESOURCE_DEFINITION, definition)
     await until_served(chains.world.client, {"widgets.example.com"})
+    await chains.world.until(lambda: _can_be_listed(chains))
+
+
+async def _can_be_listed(chains: Chains) -> bool:
+    """Return whether the storage of the kind is ready: a real server answers 429 for a moment after it serves it."""
+    try:
+        await chains.world.client.list(WIDGET)
+    except KubeError:
+        return False
+    return True
 
 
 def widget_body(prefix: str = "run-", **spec: Any) -> JsonObject:
