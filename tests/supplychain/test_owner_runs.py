@@ -169,6 +169,23 @@ async def test_resources_with_one_template_have_runs_of_their_own(stamping: Chai
     assert len({run["metadata"]["name"] for run in await widgets(stamping)}) == 2
 
 
+async def test_mutable_object_that_finished_and_vanished_is_not_applied_again(stamping: Chains) -> None:
+    """Beyond: Cartographer makes a Job with a time to live anew whenever it is gone."""
+    named = {**widget_body(value="$(params.value)$"), "metadata": {"name": "job"}}
+    await stamping.apply(building("mutable", body=named))
+    [job] = await stamping.world.objects(WIDGET)
+    await finish(stamping, job, image="one")
+    await stamping.world.delete(WIDGET, "job")
+    await stamping.restart()
+    assert await shown(stamping) == "one"
+    assert await stamping.world.objects(WIDGET) == []
+    await stamping.apply(web("b"))
+    assert [obj["spec"]["value"] for obj in await stamping.world.objects(WIDGET)] == ["b"]
+    await stamping.world.delete(WIDGET, "job")
+    await stamping.world.settle()
+    assert len(await stamping.world.objects(WIDGET)) == 1
+
+
 async def test_object_of_the_earlier_lifecycle_is_removed(stamping: Chains) -> None:
     """Cartographer leaves the mutable object behind (#1112)."""
     mutable = {**widget_body(value="mutable"), "metadata": {"name": "one"}}
