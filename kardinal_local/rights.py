@@ -2,7 +2,7 @@
 
 If the programs had all permissions on a laptop, a missing rule would be noticed only in a cluster. The manifests of
 `deploy/` are not part of the package, so the rules are repeated here; a test compares them. With supply chains they do
-have all: the accounts that stamp are for whoever owns the laptop to name, and need no Role there.
+have all: the owner of the laptop names the accounts that stamp, and they need no Role there.
 """
 
 from __future__ import annotations
