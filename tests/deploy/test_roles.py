@@ -43,7 +43,7 @@ WRITING: dict[str, dict[str, set[str]]] = {
 
 @pytest.fixture
 async def people(world: World) -> AsyncIterator[People]:
-    for document in documents_of("roles.yaml"):
+    for document in (*documents_of("roles.yaml"), *documents_of("supplychain/roles.yaml")):
         await world.client.apply(RESOURCES["ClusterRole"], document, field_manager="test", force=True)
     async with people_of(world) as found:
         yield found

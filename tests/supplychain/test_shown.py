@@ -16,6 +16,7 @@ from kardinal_local.stack import until_served
 from kardinal_supplychain.api import kinds
 from kardinal_supplychain.api.crds import definitions
 from tests.cli.in_process import InProcess, cli
+from tests.support import identities
 from tests.support.names import POLICIES, TEAM
 from tests.support.people import people_of
 from tests.support.world import World
@@ -286,6 +287,8 @@ async def test_explain_says_when_the_status_is_of_an_earlier_generation(installe
 
 async def test_explain_needs_a_role_that_reads_blueprints(installed: World) -> None:
     await store(installed, workload())
+    for document in identities.documents_of("supplychain/roles.yaml"):
+        await installed.client.apply(identities.RESOURCES["ClusterRole"], document, field_manager="test", force=True)
     home = installed.new_directory("home")
     home.mkdir()
     async with people_of(installed) as people:

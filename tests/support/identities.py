@@ -37,7 +37,8 @@ _INSTALLED = (
     "versions.yaml",
 )
 _INSTALLED_OF_AGENT = ("agent/agent.yaml", "agent/control-plane.yaml", "agent/secrets/every-namespace.yaml")
-_INSTALLED_OF_SUPPLY_CHAINS = ("supplychain/*.yaml",)
+_INSTALLED_OF_SUPPLY_CHAINS = ("supplychain/kinds.yaml", "supplychain/rbac.yaml", "supplychain/supplychain.yaml")
+"""Without the roles for people, which would be added to `view` and `edit` of the cluster."""
 
 TEST_EXECUTOR = "test-executor"
 """The ClusterRole that an agent has in tests only."""
