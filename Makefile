@@ -18,7 +18,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local kardinal_supp
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help ui dist demo test test-plane test-resilience test-ui test-ui-all lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-supplychain test-gitops test-gitops-fast test-lives test-walk test-corpus test-cel test-graph test-kubectl contract-record builtins bench-hostile bench-localplane soak
+.PHONY: help ui dist demo test test-plane test-resilience test-ui test-ui-all lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-supplychain test-cartographer test-chain-kills test-gitops test-gitops-fast test-lives test-walk test-corpus test-cel test-graph test-kubectl contract-record builtins bench-hostile bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -76,6 +76,13 @@ test-registry: $(INSTALLED) ## ask a real registry for digests, seconds after a 
 test-supplychain: renderers ## run supply chains with real parts and stand-ins: ytt, a registry, builds, two minutes after builds of minutes
 	$(BIN)/python -m hack.registry.assets
 	SUPPLYCHAIN=1 $(BIN)/pytest -n2 --timeout=170 $(wildcard tests/supplychain/test_ytt*.py) tests/supplychain/test_standins.py tests/supplychain/test_road.py
+
+test-cartographer: assets renderers ## run the tests of Cartographer, which Go fetches, on the local plane and on a real API server, minutes
+	SUPPLYCHAIN=1 $(BIN)/pytest tests/supplychain/test_public_cases.py
+	SUPPLYCHAIN=1 $(BIN)/pytest --target=assets tests/supplychain/test_public_cases.py
+
+test-chain-kills: $(INSTALLED) ## kill the program of supply chains 1,000 times, minutes; KILLS=200: so many times
+	KILLS=$(or $(KILLS),1000) $(BIN)/pytest -k wherever_the_program_is_killed tests/supplychain/test_owner_runs.py tests/supplychain/test_runnable_runs.py
 
 test-gitops: assets renderers ## promote to real GitOps tools on a real API server, some minutes after builds of minutes
 	$(BIN)/python -m hack.flux.assets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,10 @@ from tests.support.world import KINDS, World
 
 IDENTITY = "simulator"
 """The program may watch and impersonate everything here; tests of rights give accounts fewer of them."""
+
+KILLS = 20
+"""The kills of the program in one random story."""
+KILL_SEEDS = range(int(os.environ.get("KILLS", "100")) // KILLS)
 
 API_VERSION = f"{kinds.GROUP}/{kinds.VERSION}"
 DEFINITIONS = Path(__file__).parents[2] / "crds" / "supplychain"

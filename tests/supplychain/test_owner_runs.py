@@ -13,6 +13,8 @@ from kardinal_supplychain.api.kinds import CLUSTER_IMAGE_TEMPLATE, CLUSTER_SUPPL
 from tests.graph.interruptions import cut_after
 from tests.supplychain.chains import (
     IDENTITY,
+    KILL_SEEDS,
+    KILLS,
     Chains,
     Requests,
     blueprint,
@@ -290,7 +292,7 @@ async def test_runs_go_with_their_owner(stamping: Chains) -> None:
     assert await widgets(stamping) == []
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", KILL_SEEDS)
 async def test_runs_are_what_they_were_wherever_the_program_is_killed(stamping: Chains, seed: int) -> None:
     """A hundred kills before any of the writes of a chain with three runs: no run is lost, and none is made twice."""
     rng = random.Random(seed)
@@ -299,7 +301,7 @@ async def test_runs_are_what_they_were_wherever_the_program_is_killed(stamping: 
     chain = blueprint(BUILD, *others, CHAIN["spec"]["resources"][1], serviceAccountRef={"name": "dev"})
     await stamping.apply(unlimited, chain)
     value = "a"
-    for _ in range(20):
+    for _ in range(KILLS):
         runs = await widgets(stamping)
         before = {run["metadata"]["uid"] for run in runs}
         cut_after(stamping.program.manager.client, rng.randrange(6))

@@ -11,7 +11,7 @@ import pytest
 from kardinal.objects import CONFIG_MAP, JsonObject
 from kardinal_supplychain.api.kinds import CLUSTER_RUN_TEMPLATE, RUNNABLE
 from tests.graph.interruptions import cut_after
-from tests.supplychain.chains import Chains, Requests, condition, conditions
+from tests.supplychain.chains import KILL_SEEDS, KILLS, Chains, Requests, condition, conditions
 from tests.supplychain.widgets import WIDGET, finish, install_widgets, run_template, runnable, widget_body, widgets
 from tests.support.accounts import allow, rule
 from tests.support.names import TEAM
@@ -330,13 +330,13 @@ async def test_run_of_another_owner_is_not_removed(running: Chains) -> None:
     assert sorted(map(str, await values(running))) == ["a", "c"]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", KILL_SEEDS)
 async def test_runs_are_what_they_were_wherever_the_program_is_killed(running: Chains, seed: int) -> None:
     """A hundred kills before any of its writes: no run is lost, and none is made twice."""
     rng = random.Random(seed)
     policy = {"maxFailedRuns": 100, "maxSuccessfulRuns": 100}
     value = "a"
-    for _ in range(20):
+    for _ in range(KILLS):
         runs = await widgets(running)
         before = {run["metadata"]["uid"] for run in runs}
         cut_after(running.program.manager.client, rng.randrange(3))
