@@ -5,7 +5,7 @@ text is inserted as it is, and another value as compact JSON; null is an error t
 What was inserted is not read again, a `$(` without its end stays, and keys are never changed.
 
 Two bounds keep a template of a stranger cheap: the result has at most 1 MiB, and all of its paths together take at most
-200,000 steps. Each path is evaluated once, however many tags have it.
+200,000 steps, of which each character of a path is one. Each path is evaluated once, however many tags have it.
 """
 
 from __future__ import annotations
@@ -140,7 +140,9 @@ class _Interpolation:
         """Return the value of a tag, and its JSON."""
         if tag.path not in self._known:
             try:
-                value = parse_path(tag.path).one(self._context, self._steps)
+                path = parse_path(tag.path)
+                self._steps.spend(len(tag.path))
+                value = path.one(self._context, self._steps)
                 encoded = encoded_json(value)
                 self._known[tag.path] = _plain(value) if len(encoded) <= OBJECT_LIMIT else None, encoded
             except (PathError, ValueError) as error:

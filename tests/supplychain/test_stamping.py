@@ -272,6 +272,14 @@ def test_all_paths_of_a_template_share_a_budget() -> None:
         render_template(spec(template), context(**wide))
 
 
+def test_paths_cost_their_length_because_they_are_parsed() -> None:
+    values = {f"a_rather_long_name_{number:06}": number for number in range(6_000)}
+    different = [f"$(params.p.{name})$" for name in values]
+    with pytest.raises(StampError, match="more than 200,000 steps"):
+        render_template(spec({"a": different}), context(p=values))
+    assert render_template(spec({"a": different[:1] * 6_000}), context(p=values)) == {"a": [0] * 6_000}
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
