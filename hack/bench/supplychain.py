@@ -58,7 +58,7 @@ PROGRAM = ("kardinal-supplychain", "default")
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the program has done between two moments."""
+    """The requests and reconciles of the program, between two moments."""
 
     requests: Requests
     reconciles: int
