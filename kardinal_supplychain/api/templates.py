@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -26,6 +27,7 @@ from kardinal_supplychain.api.kinds import (
 )
 
 __all__ = [
+    "TEMPLATE_MODELS",
     "ClusterConfigTemplate",
     "ClusterDeploymentTemplate",
     "ClusterImageTemplate",
@@ -239,3 +241,20 @@ class ClusterTemplate(Resource):
 
     spec: TemplateSpec
     """The object."""
+
+
+AnyTemplate = (
+    ClusterSourceTemplate | ClusterImageTemplate | ClusterConfigTemplate | ClusterDeploymentTemplate | ClusterTemplate
+)
+
+TEMPLATE_MODELS: Final[Mapping[str, type[AnyTemplate]]] = {
+    model.resource.kind: model
+    for model in (
+        ClusterSourceTemplate,
+        ClusterImageTemplate,
+        ClusterConfigTemplate,
+        ClusterDeploymentTemplate,
+        ClusterTemplate,
+    )
+}
+"""The models of templates by their kinds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -20,11 +20,7 @@ from kardinal_supplychain.api.blueprints import ClusterDelivery, ClusterSupplyCh
 from kardinal_supplychain.api.kinds import TEMPLATES
 from kardinal_supplychain.api.owners import Deliverable, Workload
 from kardinal_supplychain.api.templates import (
-    ClusterConfigTemplate,
-    ClusterDeploymentTemplate,
-    ClusterImageTemplate,
-    ClusterSourceTemplate,
-    ClusterTemplate,
+    TEMPLATE_MODELS,
     TemplateSpec,
 )
 from kardinal_supplychain.cli.reading import read_all, read_named
@@ -40,16 +36,6 @@ from kardinal_supplychain.realize.explanation import (
 
 __all__ = ["explain_deliverable", "explain_workload"]
 
-_TEMPLATE_MODELS: Final = {
-    model.resource.kind: model
-    for model in (
-        ClusterSourceTemplate,
-        ClusterImageTemplate,
-        ClusterConfigTemplate,
-        ClusterDeploymentTemplate,
-        ClusterTemplate,
-    )
-}
 _SHOWN_VALUE = 200
 """The most characters of the value of a parameter in a table."""
 
@@ -103,7 +89,7 @@ async def _template(session: Session, kind: str, name: str) -> TemplateSpec | st
     except NotFound:
         return f"there is no {kind} {name}"
     try:
-        return _TEMPLATE_MODELS[kind].model_validate(stored).spec
+        return TEMPLATE_MODELS[kind].model_validate(stored).spec
     except ValidationError as error:
         return f"{kind} {name} cannot be read: {_first(error)}"
 

@@ -437,23 +437,29 @@ class _Pass:
         runs = runs_of([*(run.object for run in live), *finished], last, judge)
         wanted = plan_run(desired, runs, last).create
         if wanted is not None:
-            create = ApplyObject(
-                resource=state.name,
-                type=type_,
-                object=wanted,
-                live=None,
-                is_confidential=state.is_confidential,
-                is_run=True,
-            )
-            if (refusal := self._observed.refusal(create)) is not None:
-                return _failed(state, self._refused(state, desired, refusal))
-            self._actions.append(create)
-            return None
+            return self._create(state, type_, wanted, rendered=desired)
         found = read_runs(state, stamping, type_, runs, last)
         found.runs = [run.name for run in live]
         outputs_of = found.last_run.outputs_of if found.last_run is not None else 0
         found.surplus = surplus_runs(live, template.retention_policy, outputs_of=outputs_of)
         return found
+
+    def _create(
+        self, state: ResourceState, type_: ResourceType, run: JsonObject, *, rendered: JsonObject
+    ) -> ResourceState | None:
+        """Create a run, unless it was refused a moment ago: then return the state that says so, as `rendered`."""
+        create = ApplyObject(
+            resource=state.name,
+            type=type_,
+            object=run,
+            live=None,
+            is_confidential=state.is_confidential,
+            is_run=True,
+        )
+        if (refusal := self._observed.refusal(create)) is not None:
+            return _failed(state, self._refused(state, rendered, refusal))
+        self._actions.append(create)
+        return None
 
     def _bundle(
         self, state: ResourceState, stamping: Stamping, type_: ResourceType, desired: JsonObject
@@ -466,18 +472,7 @@ class _Pass:
                 # It is gone, and not created again: a newer one may be on its way by now.
                 return state
         elif live is None:
-            create = ApplyObject(
-                resource=state.name,
-                type=type_,
-                object=desired,
-                live=None,
-                is_confidential=state.is_confidential,
-                is_run=True,
-            )
-            if (refusal := self._observed.refusal(create)) is not None:
-                return _failed(state, self._refused(state, desired, refusal))
-            self._actions.append(create)
-            return None
+            return self._create(state, type_, desired, rendered=desired)
         elif not is_same_bundle(live, desired):
             return _failed(state, self._refused(state, desired, StampRefusal("there is another Bundle of this name")))
         found = read_object(state, stamping, type_, live)

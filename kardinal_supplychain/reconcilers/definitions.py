@@ -16,11 +16,7 @@ from kardinal.runtime import Informer, Manager
 from kardinal_supplychain.api.blueprints import ClusterDelivery, ClusterSupplyChain
 from kardinal_supplychain.api.kinds import CLUSTER_DELIVERY, CLUSTER_SUPPLY_CHAIN, TEMPLATES
 from kardinal_supplychain.api.templates import (
-    ClusterConfigTemplate,
-    ClusterDeploymentTemplate,
-    ClusterImageTemplate,
-    ClusterSourceTemplate,
-    ClusterTemplate,
+    TEMPLATE_MODELS,
     TemplateSpec,
 )
 from kardinal_supplychain.realize.conditions import Finding
@@ -36,16 +32,6 @@ AnyBlueprint = ClusterSupplyChain | ClusterDelivery
 _BLUEPRINTS: Mapping[ResourceType, type[ClusterSupplyChain] | type[ClusterDelivery]] = {
     CLUSTER_SUPPLY_CHAIN: ClusterSupplyChain,
     CLUSTER_DELIVERY: ClusterDelivery,
-}
-_TEMPLATES: Mapping[str, type[Resource]] = {
-    model.resource.kind: model
-    for model in (
-        ClusterSourceTemplate,
-        ClusterImageTemplate,
-        ClusterConfigTemplate,
-        ClusterDeploymentTemplate,
-        ClusterTemplate,
-    )
 }
 
 R = TypeVar("R", bound=Resource)
@@ -114,7 +100,7 @@ class Definitions:
 
     def template(self, kind: str, name: str) -> TemplateSpec | None:
         """Return the spec of a template; None if there is none, or if it cannot be read."""
-        model = self._model(_TEMPLATES[kind], self.templates[kind].get(None, name), kind, name)
+        model = self._model(TEMPLATE_MODELS[kind], self.templates[kind].get(None, name), kind, name)
         spec: TemplateSpec | None = getattr(model, "spec", None)
         return spec
 
