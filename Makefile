@@ -180,7 +180,8 @@ contract-record: assets ## record anew what the real API server answers
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock"
 lock: ## lock what pyproject.toml asks for, with hashes for pip; ARGS=--upgrade raises versions
 	$(LOCK) $(ARGS) pyproject.toml --output-file requirements.txt
-	$(LOCK) $(ARGS) --constraint requirements.txt pyproject.toml --group dev --output-file requirements-dev.txt
+	$(LOCK) $(ARGS) --constraint requirements.txt pyproject.toml --extra catalog --output-file requirements-catalog.txt
+	$(LOCK) $(ARGS) --constraint requirements-catalog.txt pyproject.toml --extra catalog --group dev --output-file requirements-dev.txt
 	$(LOCK) $(ARGS) --constraint requirements-dev.txt --group build --output-file requirements-build.txt
 	$(LOCK) $(ARGS) --constraint requirements-dev.txt --group browser --output-file requirements-browser.txt
 

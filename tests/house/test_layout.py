@@ -112,13 +112,19 @@ def bound_names(node: ast.stmt) -> set[str]:
 
 @pytest.mark.parametrize(
     ("lock", "groups"),
-    [("requirements.txt", []), ("requirements-dev.txt", ["dev", "build"]), ("requirements-build.txt", None)],
+    [
+        ("requirements.txt", []),
+        ("requirements-catalog.txt", ["catalog"]),
+        ("requirements-dev.txt", ["catalog", "dev", "build"]),
+        ("requirements-build.txt", None),
+    ],
 )
 def test_the_lock_holds_every_dependency_with_hashes(lock: str, groups: list[str] | None) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups_and_extras = project["dependency-groups"] | project["project"]["optional-dependencies"]
     wanted = [] if groups is None else list(project["project"]["dependencies"])
     for group in ["build"] if groups is None else groups:
-        wanted += [entry for entry in project["dependency-groups"][group] if isinstance(entry, str)]
+        wanted += [entry for entry in groups_and_extras[group] if isinstance(entry, str)]
     text = (ROOT / lock).read_text()
     pinned = re.findall(r"^([A-Za-z0-9._-]+)==\S+ (?:; .*)?\\\n    --hash=sha256:", text, re.MULTILINE)
 
