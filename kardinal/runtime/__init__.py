@@ -6,6 +6,7 @@
     await manager.run()
 manager, controller, sources, predicates   the parts of a program, and the events that cause a reconcile
 informer, reflector, store, dynamic        cached copies of collections
+served_kinds, recent_answers               the kinds of the server, and answers that are remembered for a while
 queue, rotation, retry, rate               the order of keys, and retries
 consistency, own_writes                    waiting for own writes, and no reconcile for their events
 status, recorder, finalizers, timers       writing status, Kubernetes Events and finalizers; waits

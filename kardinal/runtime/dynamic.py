@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kardinal.clock import Clock, Timer
@@ -67,6 +68,12 @@ class Handle:
         """Suspend until every scope has been read once, or the reason is known why it cannot be read."""
         for share in self._shares:
             await share.read.wait()
+
+    async def wait_read_within(self, seconds: float) -> None:
+        """Suspend as `wait_read` does, for at most some seconds of real time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.wait_read()
 
     def close(self) -> None:
         """Close the handle; closing it twice is harmless."""

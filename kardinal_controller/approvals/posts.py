@@ -29,6 +29,7 @@ from kardinal.promotion.translation.topology import read_topology
 from kardinal.runtime.addresses import network_of
 from kardinal.runtime.logging import get_logger
 from kardinal.runtime.rate import RateLimit
+from kardinal.runtime.recent_answers import RecentAnswers
 from kardinal.runtime.routes import HttpRoute, RouteGroup
 from kardinal_controller.approvals.creation import ApprovalCreator
 from kardinal_controller.approvals.request import ApprovalRequest, parse
@@ -36,7 +37,6 @@ from kardinal_controller.caches import Caches
 from kardinal_controller.http.authentication import ATTEMPTS_PER_MINUTE, unauthorized
 from kardinal_controller.http.bodies import Bodies
 from kardinal_controller.http.problem import ProblemError
-from kardinal_controller.recent_answers import RecentAnswers
 from kardinal_controller.ui.access.refusal import Refusal
 from kardinal_controller.ui.access.reviews import Person, Reviews
 

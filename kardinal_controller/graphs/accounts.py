@@ -22,8 +22,8 @@ from kardinal.clock import Clock
 from kardinal.graph.walk_types import Unobserved
 from kardinal.kube import Client
 from kardinal.objects import SERVICE_ACCOUNT, JsonObject, ResourceType
+from kardinal.runtime.recent_answers import RecentAnswers
 from kardinal.runtime.scrapes import ACCESS_REVIEW
-from kardinal_controller.recent_answers import RecentAnswers
 
 __all__ = ["ANSWER_SECONDS", "Account", "AccountRights", "Permits", "account_of"]
 

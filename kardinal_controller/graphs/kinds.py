@@ -5,12 +5,11 @@ exists needs it. The watch has the controller's rights, which an operator extend
 are labelled `kardinal.io/aggregate-to-graph: "true"`; what a Graph may read of it is decided by its account.
 
 CustomResourceDefinitions are watched as well while a Graph needs such a kind, so that a kind that is installed or
-removed is followed at once. Other kinds, those of the API server and of aggregated ones, are asked for.
+removed is followed at once.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Final
@@ -21,22 +20,19 @@ from kardinal.graph.walk_types import Unobserved
 from kardinal.kube import Client, Forbidden, NotFound, Unauthorized
 from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, GRAPH, JsonObject, Key, ResourceType
 from kardinal.runtime import DynamicInformers, Event, Handle, Informer, KeyMemory
+from kardinal.runtime.served_kinds import ServedKinds, group_kind
 from kardinal_controller.graphs.accounts import AccountRights
 from kardinal_controller.graphs.interests import Interests
-from kardinal_controller.recent_answers import RecentAnswers
 
-__all__ = ["KIND_SECONDS", "OWNED", "PATCHED", "GraphKinds", "Kind"]
+__all__ = ["OWNED", "PATCHED", "GraphKinds", "Kind"]
 
 OWNED: Final = "owned-by-graph"
 """The index of objects by the uid of the Graph that owns them."""
 PATCHED: Final = "patched-by-graph"
 """The index of objects by the labels of the Graphs that patch them."""
 
-KIND_SECONDS: Final = 60.0
-"""The age in seconds up to which the kinds of an API group are used, and after which a missing kind is asked for."""
 READ_SECONDS: Final = 2.0
 """Seconds of real time that a reconcile waits for the first list of a kind; a later list leads to another one."""
-GROUPS: Final = 4096
 
 Kind = tuple[str, str]
 """apiVersion and kind."""
@@ -60,7 +56,6 @@ class GraphKinds:
         for informer in declared.values():
             _index_by_graph(informer)
             interests.follow(informer)
-        self._client = client
         self._rights = rights
         self._dynamic = dynamic
         self._interests = interests
@@ -69,15 +64,14 @@ class GraphKinds:
         self._needs: dict[Key, frozenset[ResourceType]] = {}
         self._kinds: dict[Key, frozenset[Kind]] = {}
         self._reading: set[Key] = set()
-        self._definitions: Handle | None = None
-        self._groups = RecentAnswers[Mapping[Kind, ResourceType]](clock=clock, most=GROUPS)
+        self._served = ServedKinds(client, dynamic, clock=clock, defined=self._defined)
         memory.on_drop(partial(self.keep, kinds=frozenset(), resources=frozenset()))
 
     async def start(self) -> None:
         """Nothing has to be started."""
 
     async def stop(self) -> None:
-        await self._groups.stop()
+        await self._served.stop()
 
     # Which kinds there are.
 
@@ -87,53 +81,15 @@ class GraphKinds:
         if others := frozenset(kinds) - declared.keys():
             # From now on, so that another Graph that needs none does not end the watch of definitions meanwhile.
             self._kinds[graph] = self._kinds.get(graph, frozenset()) | others
-        found = {kind: declared[kind] if kind in declared else await self._find(kind) for kind in kinds}
+            if not self._served.follows_definitions and await self._rights.may_watch(CUSTOM_RESOURCE_DEFINITION):
+                self._served.follow_definitions()
+        found = {kind: declared[kind] if kind in declared else await self._served.find(kind) for kind in kinds}
         return {kind: resource for kind, resource in found.items() if resource is not None}
 
-    async def _find(self, kind: Kind) -> ResourceType | None:
-        definitions = await self._read_definitions()
-        api_version, name = kind
-        group = api_version.rpartition("/")[0]
-        for definition in definitions.by_index(_BY_KIND, f"{group}/{name}") if definitions is not None else ():
-            return _defined(definition, api_version)
-        return (await self._groups.get(api_version, partial(self._ask, api_version), max_age=KIND_SECONDS)).get(kind)
-
-    async def _ask(self, api_version: str) -> Mapping[Kind, ResourceType]:
-        group, _, version = api_version.rpartition("/")
-        try:
-            answer = await self._client.fetch(f"/apis/{group}/{version}" if group else f"/api/{version}")
-        except (NotFound, Forbidden):
-            return {}
-        return {
-            (api_version, each["kind"]): ResourceType(
-                group, version, each["kind"], each["name"], namespaced=each["namespaced"]
-            )
-            for each in answer.get("resources") or ()
-            if "/" not in each["name"]
-        }
-
-    async def _read_definitions(self) -> Informer | None:
-        """Return the informer of CustomResourceDefinitions; None where the controller may not read them."""
-        if self._definitions is None and not await self._rights.may_watch(CUSTOM_RESOURCE_DEFINITION):
-            return None
-        if self._definitions is None:
-            self._definitions = self._dynamic.open(
-                CUSTOM_RESOURCE_DEFINITION, projection=_outline, changed=self._definition_changed
-            )
-            [informer] = self._definitions.informers
-            if not informer.indexed(_BY_KIND):
-                informer.index(_BY_KIND, _kind_of_definition)
-        [informer] = self._definitions.informers
-        await _read(self._definitions)
-        return informer if informer.synced else None
-
-    def _definition_changed(self, event: Event | None) -> None:
-        """Walk the Graphs that have a kind of a definition that was installed, changed or removed."""
-        if event is None:
-            return
-        changed = {name for obj in (event.old, event.new) if obj is not None for name in _kind_of_definition(obj)}
+    def _defined(self, defined: str) -> None:
+        """Walk the Graphs that have a kind whose definition was installed, changed or removed."""
         for graph, kinds in self._kinds.items():
-            if any(f"{api_version.rpartition('/')[0]}/{kind}" in changed for api_version, kind in kinds):
+            if defined in map(group_kind, kinds):
                 self._interests.push(graph)
 
     # Their informers.
@@ -157,9 +113,8 @@ class GraphKinds:
             self._needs[graph] = opened
         if kinds:
             self._kinds[graph] = frozenset(kinds)
-        elif not self._kinds and self._definitions is not None:
-            self._definitions.close()
-            self._definitions = None
+        elif not self._kinds:
+            self._served.leave_definitions()
 
     async def open(self, graph: Key, resource: ResourceType) -> None:
         """Watch a kind for a Graph, if the controller may, and wait for its first list for a while."""
@@ -175,7 +130,7 @@ class GraphKinds:
         self._needs[graph] = self._needs.get(graph, frozenset()) | {resource}
         self._reading.add(graph)
         try:
-            await _read(self._handles[resource])
+            await self._handles[resource].wait_read_within(READ_SECONDS)
         finally:
             self._reading.discard(graph)
 
@@ -226,9 +181,6 @@ class GraphKinds:
             self._interests.push(graph)
 
 
-_BY_KIND: Final = "kind"
-
-
 def _index_by_graph(informer: Informer) -> None:
     if not informer.indexed(OWNED):
         informer.index(OWNED, _owner_uids)
@@ -246,40 +198,3 @@ def _not_watched(plural: str) -> Unobserved:
         'kardinal.io/aggregate-to-graph: "true"'
     )
     return Unobserved("Error", "WatchForbidden", message)
-
-
-async def _read(handle: Handle) -> None:
-    try:
-        async with asyncio.timeout(READ_SECONDS):
-            await handle.wait_read()
-    except TimeoutError:
-        return
-
-
-def _outline(definition: JsonObject) -> JsonObject:
-    """Return the part of a CustomResourceDefinition that says which kind it defines, without its schemas."""
-    spec = definition["spec"]
-    versions = [{"name": each["name"], "served": each["served"]} for each in spec["versions"]]
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    names = {field: spec["names"][field] for field in ("kind", "plural")}
-    return {
-        "metadata": {field: definition["metadata"][field] for field in ("name", "uid", "resourceVersion")},
-        "spec": {"group": spec["group"], "names": names, "scope": spec["scope"], "versions": versions},
-        "established": any(each["type"] == "Established" and each["status"] == "True" for each in conditions),
-    }
-
-
-def _kind_of_definition(outline: JsonObject) -> Iterable[str]:
-    return (f"{outline['spec']['group']}/{outline['spec']['names']['kind']}",)
-
-
-def _defined(outline: JsonObject, api_version: str) -> ResourceType | None:
-    """Return the kind of a definition in one version; None if it is not served."""
-    spec = outline["spec"]
-    version = api_version.rpartition("/")[2]
-    served = any(each["name"] == version and each["served"] for each in spec["versions"])
-    if not outline["established"] or not served:
-        return None
-    names = spec["names"]
-    namespaced = spec["scope"] == "Namespaced"
-    return ResourceType(spec["group"], version, names["kind"], names["plural"], namespaced=namespaced)

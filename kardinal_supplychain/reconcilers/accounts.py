@@ -7,7 +7,6 @@ a Role in the namespace of the account lets the program impersonate it.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from functools import partial
@@ -80,11 +79,7 @@ class Accounts:
     async def start(self) -> None:
         """Watch ServiceAccounts; where that is not allowed, each counts as existing."""
         self._known = self._dynamic.open(SERVICE_ACCOUNT, projection=_name_alone, changed=self._changed)
-        try:
-            async with asyncio.timeout(READ_SECONDS):
-                await self._known.wait_read()
-        except TimeoutError:
-            return
+        await self._known.wait_read_within(READ_SECONDS)
 
     async def stop(self) -> None:
         """Close all watches."""

@@ -3,22 +3,20 @@
 A kind is watched while an owner needs it, with the rights of the program, and only objects with a label of ours. So an
 operator decides which kinds can be stamped, by ClusterRoles with the label
 `kardinal.io/aggregate-to-supplychain: "true"`.
-
-CustomResourceDefinitions are watched from the start, so that a kind that is installed, changed or removed is followed
-at once. Other kinds, those of the API server and of aggregated ones, are asked for, and remembered.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Final
 
+from kardinal.clock import Clock
 from kardinal.kube import Client, Forbidden, NotFound, Unauthorized
-from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, JsonObject, Key, ResourceType
+from kardinal.objects import JsonObject, Key, ResourceType
 from kardinal.objects.errors import KardinalError
 from kardinal.runtime import DynamicInformers, Event, Handle, Informer, KeyMemory
+from kardinal.runtime.served_kinds import ServedKinds, group_kind
 from kardinal_supplychain.realize.plan import Kind, StampRefusal
 from kardinal_supplychain.realize.resource_state import plural_of
 from kardinal_supplychain.reconcilers.uses import Uses
@@ -30,8 +28,6 @@ BY_CONTROLLER: Final = "controller"
 
 READ_SECONDS: Final = 5.0
 """Seconds of real time that a reconcile waits for the first list of a kind."""
-
-_BY_KIND: Final = "kind"
 
 Moved = Callable[[ResourceType, Event], None]
 """Called with each change of an object of a kind."""
@@ -55,12 +51,12 @@ class StampedKinds:
         client: Client,
         dynamic: DynamicInformers,
         *,
+        clock: Clock,
         labels: str,
         memory: KeyMemory,
         moved: Moved,
         push: Callable[[Key], None],
     ) -> None:
-        self._client = client
         self._dynamic = dynamic
         self._labels = labels
         self._moved = moved
@@ -70,31 +66,23 @@ class StampedKinds:
         self._found: dict[Kind, ResourceType] = {}
         self._handles: dict[ResourceType, Handle] = {}
         self._reading: set[Key] = set()
-        self._definitions: Handle | None = None
-        self._served: dict[str, dict[Kind, ResourceType]] = {}
+        self._served = ServedKinds(client, dynamic, clock=clock, defined=self._defined)
         memory.on_drop(lambda _: self._close_unused())
 
     async def start(self) -> None:
-        """Watch CustomResourceDefinitions; where that is not allowed, their kinds are asked for like others."""
-        self._definitions = self._dynamic.open(
-            CUSTOM_RESOURCE_DEFINITION, projection=_outline, changed=self._definition_changed
-        )
-        [informer] = self._definitions.informers
-        if not informer.indexed(_BY_KIND):
-            informer.index(_BY_KIND, _kind_of_definition)
-        await _read(self._definitions)
+        """Watch the definitions of kinds."""
+        self._served.follow_definitions()
 
     async def stop(self) -> None:
         """Close all watches."""
         for handle in self._handles.values():
             handle.close()
-        if self._definitions is not None:
-            self._definitions.close()
+        await self._served.stop()
 
     async def find(self, owner: Key, kind: Kind) -> ResourceType | StampRefusal:
         """Return the type of a kind; `owner` is woken when the kind is installed or removed."""
         self._kinds.add(owner, kind)
-        found = await self._find(kind)
+        found = await self._served.find(kind)
         if found is None:
             self._found.pop(kind, None)
             return StampRefusal(f'no matches for kind "{kind.kind}" in version "{kind.api_version}"')
@@ -116,7 +104,7 @@ class StampedKinds:
             self._handles[found] = handle
         self._reading.add(owner)
         try:
-            await _read(handle)
+            await handle.wait_read_within(READ_SECONDS)
         finally:
             self._reading.discard(owner)
         return self._readable(found, handle)
@@ -143,29 +131,6 @@ class StampedKinds:
             self._handles.pop(type_).close()
         self._found = {kind: type_ for kind, type_ in self._found.items() if type_ in used}
 
-    async def _find(self, kind: Kind) -> ResourceType | None:
-        if self._definitions is not None:
-            [informer] = self._definitions.informers
-            for definition in informer.by_index(_BY_KIND, f"{_group_of(kind.api_version)}/{kind.kind}"):
-                return _defined(definition, kind.api_version)
-        if kind not in self._served.get(kind.api_version, {}):
-            self._served[kind.api_version] = await self._ask(kind.api_version)
-        return self._served[kind.api_version].get(kind)
-
-    async def _ask(self, api_version: str) -> dict[Kind, ResourceType]:
-        group, _, version = api_version.rpartition("/")
-        try:
-            answer = await self._client.fetch(f"/apis/{group}/{version}" if group else f"/api/{version}")
-        except (NotFound, Forbidden):
-            return {}
-        return {
-            Kind(api_version, each["kind"]): ResourceType(
-                group, version, each["kind"], each["name"], namespaced=each["namespaced"]
-            )
-            for each in answer.get("resources") or ()
-            if "/" not in each["name"]
-        }
-
     @staticmethod
     def _readable(type_: ResourceType, handle: Handle) -> ResourceType | StampRefusal:
         plural = plural_of(type_)
@@ -190,63 +155,13 @@ class StampedKinds:
         for owner in self._types.users(type_) - self._reading:
             self._push(owner)
 
-    def _definition_changed(self, event: Event | None) -> None:
-        if event is None:
-            return
-        groups = {obj["spec"]["group"] for obj in (event.old, event.new) if obj is not None}
-        self._served = {key: kinds for key, kinds in self._served.items() if _group_of(key) not in groups}
-        names = {name for obj in (event.old, event.new) if obj is not None for name in _kind_of_definition(obj)}
-        for kind in list(self._kinds.used):
-            if f"{_group_of(kind.api_version)}/{kind.kind}" in names:
-                for owner in self._kinds.users(kind):
-                    self._push(owner)
-
-
-async def _read(handle: Handle) -> None:
-    try:
-        async with asyncio.timeout(READ_SECONDS):
-            await handle.wait_read()
-    except TimeoutError:
-        return
-
-
-def _group_of(api_version: str) -> str:
-    return api_version.rpartition("/")[0]
+    def _defined(self, defined: str) -> None:
+        for kind in [each for each in self._kinds.used if group_kind(each) == defined]:
+            for owner in self._kinds.users(kind):
+                self._push(owner)
 
 
 def controller_uids(obj: JsonObject) -> Iterable[str]:
     """Return the uid of the controller of an object, in a list."""
     references = obj["metadata"].get("ownerReferences") or ()
     return [str(each.get("uid")) for each in references if each.get("controller") is True]
-
-
-def _outline(definition: JsonObject) -> JsonObject:
-    """Return the part of a CustomResourceDefinition that says which kind it defines, without its schemas."""
-    spec = definition["spec"]
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return {
-        "metadata": {field: definition["metadata"][field] for field in ("name", "uid", "resourceVersion")},
-        "spec": {
-            "group": spec["group"],
-            "names": {field: spec["names"][field] for field in ("kind", "plural")},
-            "scope": spec["scope"],
-            "versions": [{"name": each["name"], "served": each["served"]} for each in spec["versions"]],
-        },
-        "established": any(each["type"] == "Established" and each["status"] == "True" for each in conditions),
-    }
-
-
-def _kind_of_definition(outline: JsonObject) -> Iterable[str]:
-    return (f"{outline['spec']['group']}/{outline['spec']['names']['kind']}",)
-
-
-def _defined(outline: JsonObject, api_version: str) -> ResourceType | None:
-    """Return the kind of a definition in one version; None if it is not served."""
-    spec = outline["spec"]
-    version = api_version.rpartition("/")[2]
-    if not outline["established"] or not any(each["name"] == version and each["served"] for each in spec["versions"]):
-        return None
-    names = spec["names"]
-    return ResourceType(
-        spec["group"], version, names["kind"], names["plural"], namespaced=spec["scope"] == "Namespaced"
-    )

@@ -117,6 +117,7 @@ class OwnerReconciler:
         self._kinds = StampedKinds(
             manager.client,
             manager.dynamic,
+            clock=manager.clock,
             labels=STAMPED,
             memory=self.memory,
             moved=self._moved,

@@ -130,6 +130,7 @@ class RunnableReconciler:
         self._kinds = StampedKinds(
             manager.client,
             manager.dynamic,
+            clock=manager.clock,
             labels=RUN_LABEL,
             memory=self.memory,
             moved=self._moved,

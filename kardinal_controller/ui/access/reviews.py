@@ -19,8 +19,8 @@ from kardinal.objects import JsonObject, ResourceType
 from kardinal.promotion.kinds import PIPELINE
 from kardinal.runtime.logging import get_logger
 from kardinal.runtime.rate import RateLimit
+from kardinal.runtime.recent_answers import RecentAnswers
 from kardinal.runtime.scrapes import ACCESS_REVIEW, TOKEN_REVIEW
-from kardinal_controller.recent_answers import RecentAnswers
 from kardinal_controller.ui.access.refusal import Refusal
 from kardinal_controller.ui.model import Viewer
 

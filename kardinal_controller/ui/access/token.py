@@ -25,8 +25,8 @@ from kardinal.clock import Clock
 from kardinal.kube import Client, Connection
 from kardinal.runtime.addresses import network_of
 from kardinal.runtime.rate import RateLimit
+from kardinal.runtime.recent_answers import RecentAnswers
 from kardinal.runtime.routes import HttpRoute, RouteGroup, unauthenticated
-from kardinal_controller.recent_answers import RecentAnswers
 from kardinal_controller.ui.access.cookies import SESSION_SECONDS, TOKEN_LIMIT, SessionCookies, TokenSession
 from kardinal_controller.ui.access.refusal import Refusal, check_same_origin, read_log_in
 from kardinal_controller.ui.access.reviews import LIFETIME, Person, Reception, Reviews

@@ -50,6 +50,10 @@ class RecentAnswers(Generic[T]):
             task.add_done_callback(lambda _: self._asking.pop(key, None))
         return await asyncio.shield(task)
 
+    def forget(self, key: Hashable) -> None:
+        """Ask again at the next `get`."""
+        self._answers.pop(key, None)
+
     async def stop(self) -> None:
         """Cancel the questions in progress."""
         asking = list(self._asking.values())
