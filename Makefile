@@ -18,7 +18,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local kardinal_supp
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help ui dist demo test test-plane test-resilience test-ui test-ui-all lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-supplychain test-cartographer test-chain-kills test-gitops test-gitops-fast test-lives test-walk test-corpus test-cel test-graph test-kubectl contract-record builtins bench-hostile bench-localplane soak
+.PHONY: help ui dist demo test test-plane test-resilience test-ui test-ui-all lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-supplychain test-cartographer test-chain-kills test-gitops test-gitops-fast test-lives test-walk test-corpus test-catalog-oracle test-cel test-graph test-kubectl contract-record builtins bench-hostile bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -106,6 +106,9 @@ test-corpus: renderers ## compare our edits with those of kustomize on 200 kusto
 	$(BIN)/python -m hack.renderers.corpus
 	CORPUS=1 $(BIN)/pytest -n2 tests/corpus
 
+test-catalog-oracle: renderers ## compile the fixtures of catalogs with Commodore, which pip installs beside the project, minutes
+	$(BIN)/python -m hack.catalog_oracle check
+
 test-cel: $(INSTALLED) ## compare our CEL with the published tests, which Go converts, and with Google's CEL, minutes
 	$(BIN)/python -m hack.celspec.assets
 	ORACLE=20000 $(BIN)/pytest -n2 --timeout=1200 -rs tests/cel
@@ -184,6 +187,7 @@ lock: ## lock what pyproject.toml asks for, with hashes for pip; ARGS=--upgrade 
 	$(LOCK) $(ARGS) --constraint requirements-catalog.txt pyproject.toml --extra catalog --group dev --output-file requirements-dev.txt
 	$(LOCK) $(ARGS) --constraint requirements-dev.txt --group build --output-file requirements-build.txt
 	$(LOCK) $(ARGS) --constraint requirements-dev.txt --group browser --output-file requirements-browser.txt
+	$(LOCK) $(ARGS) hack/catalog_oracle/requirements.in --output-file hack/catalog_oracle/requirements.txt
 
 # What is imported is compiled when it is, which is a fraction of what is installed.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-compile --quiet --quiet

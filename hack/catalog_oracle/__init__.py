@@ -1,0 +1,1 @@
+"""Commodore itself, to compare the catalogs of kardinal with."""
