@@ -26,10 +26,20 @@ from kardinal.objects.suggestions import nearest
 from kardinal.objects.text import escaped
 from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
 from kardinal.promotion.api.approval import Approval
+from kardinal.promotion.api.catalog import CatalogCluster, CatalogTenant
 from kardinal.promotion.api.graph import Graph
 from kardinal.promotion.api.metric_check import MetricCheck
 from kardinal.promotion.api.subscription import Subscription
-from kardinal.promotion.kinds import APPROVAL, BUNDLE, METRIC_CHECK, PIPELINE, POLICY_GATE, SUBSCRIPTION
+from kardinal.promotion.kinds import (
+    APPROVAL,
+    BUNDLE,
+    CATALOG_CLUSTER,
+    CATALOG_TENANT,
+    METRIC_CHECK,
+    PIPELINE,
+    POLICY_GATE,
+    SUBSCRIPTION,
+)
 from kardinal.promotion.metrics.queries import query_fault
 from kardinal.promotion.policy.calendar import zone_problem
 from kardinal.promotion.policy.evaluate import fault
@@ -272,6 +282,8 @@ _CHECKS: Final[Mapping[tuple[str, str], _Check]] = {
     (BUNDLE.api_version, BUNDLE.kind): _Check(Bundle, _bundle),
     (POLICY_GATE.api_version, POLICY_GATE.kind): _Check(PolicyGate, _gate),
     (APPROVAL.api_version, APPROVAL.kind): _Check(Approval, _nothing),
+    (CATALOG_CLUSTER.api_version, CATALOG_CLUSTER.kind): _Check(CatalogCluster, _nothing),
+    (CATALOG_TENANT.api_version, CATALOG_TENANT.kind): _Check(CatalogTenant, _nothing),
     (SUBSCRIPTION.api_version, SUBSCRIPTION.kind): _Check(Subscription, _nothing),
     (METRIC_CHECK.api_version, METRIC_CHECK.kind): _Check(MetricCheck, _metric_check),
     (GRAPH.api_version, GRAPH.kind): _Check(Graph, _graph),

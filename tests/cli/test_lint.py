@@ -253,3 +253,20 @@ def test_a_gate_in_a_namespace_without_a_pipeline_of_the_files_is_a_warning(tmp_
     for namespace in ("acme", "platform-policies"):
         assert lint(tmp_path, pipeline, gate(namespace)).err == ""
     assert lint(tmp_path, GOOD, gate("other")).err == ""
+
+
+def test_facts_of_a_cluster_are_checked_with_their_line(tmp_path: Path) -> None:
+    document = """\
+apiVersion: kardinal.io/v1alpha1
+kind: CatalogCluster
+metadata: {name: c-one}
+spec:
+  tenant: t-acme
+  facts:
+    distribution: k3s
+  dynamicfacts: {}
+"""
+    done = lint(tmp_path, document)
+    assert done.code == 1
+    assert "0.yaml:6: CatalogCluster/c-one spec.facts: " in done.err
+    assert "0.yaml:8: CatalogCluster/c-one spec.dynamicfacts: unknown field; did you mean dynamicFacts?" in done.err

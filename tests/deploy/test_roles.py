@@ -20,7 +20,17 @@ JsonObject = dict[str, Any]
 READ = ("get", "list", "watch")
 WRITE = ("create", "update", "patch", "delete")
 
-KARDINAL = ("pipelines", "bundles", "promotionsteps", "policygates", "approvals", "metricchecks", "subscriptions")
+KARDINAL = (
+    "pipelines",
+    "bundles",
+    "promotionsteps",
+    "policygates",
+    "approvals",
+    "metricchecks",
+    "subscriptions",
+    "catalogtenants",
+    "catalogclusters",
+)
 KRO = ("graphs", "graphrevisions")
 KINDS = [*(f"{plural}.kardinal.io" for plural in KARDINAL), *(f"{plural}.experimental.kro.run" for plural in KRO)]
 
@@ -35,7 +45,9 @@ WRITING: dict[str, dict[str, set[str]]] = {
         "policygates.kardinal.io": {"create", "patch", "delete"},
         "approvals.kardinal.io": {"create", "delete"},
     },
-    "kardinal-policy-admin": {"policygates.kardinal.io": set(WRITE)},
+    "kardinal-policy-admin": {
+        f"{plural}.kardinal.io": set(WRITE) for plural in ("policygates", "catalogtenants", "catalogclusters")
+    },
     "kardinal-approver": {"policygates.kardinal.io": {"approve"}},
 }
 """Role -> what it may do beside reading."""

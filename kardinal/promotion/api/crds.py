@@ -10,6 +10,7 @@ from kardinal.models.base import Resource
 from kardinal.models.crds import AGE, MESSAGE, READY, REASON, Column, DefinedKind, definition, write_definitions
 from kardinal.promotion.api.approval import Approval
 from kardinal.promotion.api.bundle import Bundle
+from kardinal.promotion.api.catalog import CatalogCluster, CatalogTenant
 from kardinal.promotion.api.graph import Graph, GraphRevision
 from kardinal.promotion.api.metric_check import MetricCheck
 from kardinal.promotion.api.pipeline import Pipeline
@@ -98,6 +99,27 @@ _KINDS = (
         Subscription,
         "sub",
         (Column("Pipeline", ".spec.pipeline"), Column("Source", ".spec.source.type"), READY, REASON, MESSAGE, AGE),
+    ),
+    _kind(
+        CatalogTenant,
+        "",
+        (
+            Column("Display-Name", ".spec.displayName"),
+            Column("Global", ".spec.global.url", wide=True),
+            Column("Inventory", ".spec.inventory.url"),
+            AGE,
+        ),
+    ),
+    _kind(
+        CatalogCluster,
+        "",
+        (
+            Column("Display-Name", ".spec.displayName"),
+            Column("Tenant", ".spec.tenant"),
+            Column("Distribution", ".spec.facts.distribution"),
+            Column("Cloud", ".spec.facts.cloud"),
+            AGE,
+        ),
     ),
     _kind(
         Graph,
