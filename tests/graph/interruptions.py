@@ -7,27 +7,49 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from kardinal.kube import Client, ConnectionFailed
 from kardinal.kube.errors import error_from_response
 
-__all__ = ["cut_after", "refuse"]
+__all__ = ["before_write", "cut_after", "refuse"]
 
 _NO_WRITE = re.compile(r"/(events|selfsubjectaccessreviews|subjectaccessreviews)\b")
 
 
-def refuse(client: Client, refuses: Callable[[str, str], bool]) -> None:
-    """Answer 503 to the requests, by method and path, that `refuses` says yes to."""
+def refuse(client: Client, refuses: Callable[[str, str], bool], *, status: int = 503) -> None:
+    """Answer with a status to the requests, by method and path, that `refuses` says yes to."""
     request = client._transport.request
 
     async def refusing(method: str, path: str, **options: Any) -> Any:
         if refuses(method, path):
-            raise error_from_response(503, b"")
+            raise error_from_response(status, b"")
         return await request(method, path, **options)
 
     _replace(client, refusing)
+
+
+def before_write(client: Client, number: int, act: Callable[[], Awaitable[None]]) -> asyncio.Event:
+    """Let something happen while the write of a program with this number, from 0, is on its way; return whether it did.
+
+    Counted as in `cut_after`.
+    """
+    request = client._transport.request
+    reached = asyncio.Event()
+    left = number
+
+    async def interrupted(method: str, path: str, **options: Any) -> Any:
+        nonlocal left
+        if method != "GET" and not _NO_WRITE.search(path):
+            left -= 1
+            if left == -1:
+                await act()
+                reached.set()
+        return await request(method, path, **options)
+
+    _replace(client, interrupted)
+    return reached
 
 
 def cut_after(client: Client, writes: int) -> asyncio.Event:

@@ -1,8 +1,8 @@
 """A proxy before an API server that can keep a request for itself.
 
 What a process has done and what the server knows of it differ for a moment, and in that moment a process can die. A
-proxy makes the moment last: the request it holds never reaches the server, and its sender waits for an answer until it
-is killed. Everything else passes through as it comes, watches as streams.
+proxy makes the moment last: the request it holds never reaches the server, or its answer never the sender, which waits
+for it until it is killed. Everything else passes through as it comes, watches as streams.
 
 It speaks plain HTTP to its client and brings the client's credentials itself, so that nothing of the client's TLS has
 to be taken apart.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -25,7 +25,7 @@ from tests.support.names import TEAM
 
 __all__ = ["HoldingProxy", "holding_proxy"]
 
-_PASSED_ON = ("Accept", "Content-Type", "User-Agent")
+_PASSED_ON = ("Accept", "Content-Type", "Impersonate-User", "User-Agent")
 
 
 class HoldingProxy:
@@ -36,22 +36,25 @@ class HoldingProxy:
         self._server = server
         self._session = session
         self._wanted: Callable[[str, str], bool] | None = None
+        self._carried_out = False
 
-    def hold(self, wanted: Callable[[str, str], bool]) -> None:
-        """Hold the first request whose method and path `wanted` accepts."""
+    def hold(self, wanted: Callable[[str, str], bool], *, carried_out: bool = False) -> None:
+        """Hold the first request whose method and path `wanted` accepts; one that is `carried_out` lacks its answer."""
         self.held.clear()
         self._wanted = wanted
+        self._carried_out = carried_out
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         if self._wanted is not None and self._wanted(request.method, request.path):
             self._wanted = None
+            if self._carried_out:
+                async with self._passed(request, body) as answer:
+                    await answer.read()
             self.held.set()
             # Cancelled when its sender is gone.
             await asyncio.Event().wait()
-        headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
-        url = URL(self._server + request.raw_path, encoded=True)
-        async with self._session.request(request.method, url, data=body or None, headers=headers) as answer:
+        async with self._passed(request, body) as answer:
             response = web.StreamResponse(
                 status=answer.status, headers={"Content-Type": answer.headers["Content-Type"]}
             )
@@ -60,6 +63,11 @@ class HoldingProxy:
                 await response.write(chunk)
             await response.write_eof()
             return response
+
+    def _passed(self, request: web.Request, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+        url = URL(self._server + request.raw_path, encoded=True)
+        return self._session.request(request.method, url, data=body or None, headers=headers)
 
 
 @asynccontextmanager

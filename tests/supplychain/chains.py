@@ -43,6 +43,19 @@ def definitions() -> Sequence[JsonObject]:
     return [yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(DEFINITIONS.glob("*.yaml"))]
 
 
+async def install_kinds(world: World) -> None:
+    for definition in definitions():
+        await world.client.create(CUSTOM_RESOURCE_DEFINITION, definition)
+    await until_served(world.client, {each["metadata"]["name"] for each in definitions()})
+
+
+async def apply(world: World, *objects: JsonObject) -> None:
+    """Write objects as their authors would."""
+    for obj in objects:
+        kind = obj["apiVersion"], obj["kind"]
+        await world.client.apply((OUR_KINDS | KINDS)[kind], obj, field_manager="test", force=True)
+
+
 class RunningChains(SupplyChains):
     """The program as a world runs it; no program of supply chains does Git work."""
 
@@ -62,9 +75,7 @@ class Chains:
 
     @classmethod
     async def start(cls, world: World, *, identity: str = IDENTITY, **options: Any) -> Chains:
-        for definition in definitions():
-            await world.client.create(CUSTOM_RESOURCE_DEFINITION, definition)
-        await until_served(world.client, {each["metadata"]["name"] for each in definitions()})
+        await install_kinds(world)
         return cls(world, await cls.run(world, identity=identity, **options), identity=identity)
 
     @staticmethod
@@ -78,9 +89,7 @@ class Chains:
 
     async def apply(self, *objects: JsonObject) -> None:
         """Write objects as their authors would, and wait until nothing more happens."""
-        for obj in objects:
-            kind = obj["apiVersion"], obj["kind"]
-            await self.world.client.apply((OUR_KINDS | KINDS)[kind], obj, field_manager="test", force=True)
+        await apply(self.world, *objects)
         await self.world.settle()
 
     async def account(self, name: str, *rules: JsonObject, namespace: str = TEAM) -> None:

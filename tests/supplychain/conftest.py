@@ -9,8 +9,11 @@ import pytest
 
 from hack.renderers.assets import find
 from kardinal_supplychain.ytt import Ytt
+from tests.resilience.processes import shell
 from tests.supplychain.chains import Chains
 from tests.support.world import World
+
+__all__ = ["shell"]
 
 StartYtt = Callable[..., Ytt]
 
