@@ -71,7 +71,7 @@ from kardinal_supplychain.realize.stamp import (
     render_template,
     stamp_object,
 )
-from kardinal_supplychain.realize.templates import TemplateFinder
+from kardinal_supplychain.realize.templates import TemplateFinder, whole_inputs
 
 __all__ = [
     "Action",
@@ -336,7 +336,7 @@ class _Pass:
                 self._actions.append(LookUpKind(kind))
             return None
         if isinstance(found, StampRefusal):
-            return _failed(state, self._refused(state, desired, found))
+            return _failed(state, self._refused(stamping, desired, found))
         if not found.namespaced:
             raise StampError(f"a {kind.kind} is cluster-scoped, and an owner with a namespace cannot own it")
         if is_bundle(desired):
@@ -396,7 +396,7 @@ class _Pass:
             state.type = type_
             return state
         if live is not None and (controller := _other_controller(live, self._owner)):
-            return _failed(state, self._refused(state, desired, StampRefusal(f"already controlled by {controller}")))
+            return _failed(state, self._refused(stamping, desired, StampRefusal(f"already controlled by {controller}")))
         is_going = live is not None and "deletionTimestamp" in live["metadata"]
         if live is None or not (is_going or self._observed.is_settled(live, desired)):
             apply = ApplyObject(
@@ -407,7 +407,7 @@ class _Pass:
                 is_confidential=state.is_confidential,
             )
             if (refusal := self._observed.refusal(apply)) is not None:
-                return _failed(state, self._refused(state, desired, refusal))
+                return _failed(state, self._refused(stamping, desired, refusal))
             self._actions.append(apply)
             return None
         found = read_object(state, stamping, type_, live)
@@ -437,7 +437,7 @@ class _Pass:
         runs = runs_of([*(run.object for run in live), *finished], last, judge)
         wanted = plan_run(desired, runs, last).create
         if wanted is not None:
-            return self._create(state, type_, wanted, rendered=desired)
+            return self._create(state, stamping, type_, wanted, rendered=desired)
         found = read_runs(state, stamping, type_, runs, last)
         found.runs = [run.name for run in live]
         outputs_of = found.last_run.outputs_of if found.last_run is not None else 0
@@ -445,7 +445,7 @@ class _Pass:
         return found
 
     def _create(
-        self, state: ResourceState, type_: ResourceType, run: JsonObject, *, rendered: JsonObject
+        self, state: ResourceState, stamping: Stamping, type_: ResourceType, run: JsonObject, *, rendered: JsonObject
     ) -> ResourceState | None:
         """Create a run, unless it was refused a moment ago: then return the state that says so, as `rendered`."""
         create = ApplyObject(
@@ -457,7 +457,7 @@ class _Pass:
             is_run=True,
         )
         if (refusal := self._observed.refusal(create)) is not None:
-            return _failed(state, self._refused(state, rendered, refusal))
+            return _failed(state, self._refused(stamping, rendered, refusal))
         self._actions.append(create)
         return None
 
@@ -472,9 +472,10 @@ class _Pass:
                 # It is gone, and not created again: a newer one may be on its way by now.
                 return state
         elif live is None:
-            return self._create(state, type_, desired, rendered=desired)
+            return self._create(state, stamping, type_, desired, rendered=desired)
         elif not is_same_bundle(live, desired):
-            return _failed(state, self._refused(state, desired, StampRefusal("there is another Bundle of this name")))
+            refusal = StampRefusal("there is another Bundle of this name")
+            return _failed(state, self._refused(stamping, desired, refusal))
         found = read_object(state, stamping, type_, live)
         health = found.healthy.status if found.healthy is not None else "Unknown"
         found.last_run = noted_bundle(live, desired, last, health=health)
@@ -489,12 +490,17 @@ class _Pass:
             template=TemplateName(stamping.place.template_kind, stamping.place.template),
         )
 
-    def _refused(self, state: ResourceState, desired: JsonObject, refusal: StampRefusal) -> Finding:
+    def _refused(self, stamping: Stamping, desired: JsonObject, refusal: StampRefusal) -> Finding:
+        message = refusal.message
+        if "string" in message and (whole := next(whole_inputs(stamping.template.template), None)) is not None:
+            # The server says which field has to be a text, and not that a tag made it an object.
+            _, tag, value = whole
+            message = f"{message}. {tag} is an object: write {value}"
         finding = conditions.rejected(
-            refusal.message,
+            message,
             words=self._words,
             blueprint=self._blueprint.metadata.name,
-            resource=state.name,
+            resource=stamping.resource.name,
             stamped=desired,
         )
         return replace(finding, reason=refusal.reason)

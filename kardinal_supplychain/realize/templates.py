@@ -18,7 +18,14 @@ from kardinal_supplychain.realize.context import ROOTS
 from kardinal_supplychain.realize.interpolate import InterpolationError, Tag, encoded_json, tags_within
 from kardinal_supplychain.realize.outputs import output_paths
 
-__all__ = ["TemplateFinder", "body_problems", "tagged_path_problems", "template_problems", "template_warnings"]
+__all__ = [
+    "TemplateFinder",
+    "body_problems",
+    "tagged_path_problems",
+    "template_problems",
+    "template_warnings",
+    "whole_inputs",
+]
 
 TemplateFinder = Callable[[str, str], TemplateSpec | None]
 """Return the template of a kind and a name; None if there is none."""
@@ -111,17 +118,22 @@ def template_warnings(spec: TemplateSpec) -> Iterator[SupplyChainProblem]:
             "an object without a name is made anew for each change",
             "write metadata.name, or set lifecycle: immutable",
         )
-    for place, tag, _ in _tags(spec.template):
+    for place, tag, value in whole_inputs(spec.template):
+        yield SupplyChainProblem(f"spec.template.{place}", f"{tag} is an object", f"write {value}")
+
+
+def whole_inputs(template: object) -> Iterator[tuple[str, str, str]]:
+    """Yield each tag that reads an image or a config as an object: its place, the tag, and that of the value in it.
+
+    Pages of Cartographer write `$(images.x)$` for the image, which is `$(images.x.image)$`.
+    """
+    for place, tag, _ in _tags(template):
         try:
             fields = parse_path(tag.path).fields
         except PathError:
             continue
         if len(fields) == 2 and fields[0] in _VALUES:
-            yield SupplyChainProblem(
-                f"spec.template.{place}",
-                f"$({tag.path})$ is an object",
-                f"write $({tag.path}.{_VALUES[fields[0]]})$",
-            )
+            yield place, f"$({tag.path})$", f"$({tag.path}.{_VALUES[fields[0]]})$"
 
 
 def _tags(template: object) -> Iterator[tuple[str, Tag, bool]]:

@@ -88,7 +88,7 @@ def test_fields_alone_select_an_owner_without_labels() -> None:
     ],
 )
 def test_operators_hold_for_a_field_that_is_there_null_or_absent(key: str, operators: set[str]) -> None:
-    """An absent field does not meet NotIn, which it does of a label selector."""
+    """An absent field does not meet NotIn, as in Cartographer, although an absent label does."""
     values = {"In": ["https://git.example.com/a"], "NotIn": ["other"], "Exists": [], "DoesNotExist": []}
     held = {op for op in values if score(selectorMatchFields=[field(key, op, *values[op])])}
     if key.endswith("git.url") and "deliverable" not in key:
@@ -112,6 +112,7 @@ def test_a_path_that_cannot_be_evaluated_fails_its_selector_alone() -> None:
 
 
 def test_templates_and_selectors_read_metadata_and_spec_without_what_changes_by_itself() -> None:
+    """Cartographer lets templates read the status, so that an object may be stamped anew for what it causes itself."""
     document = owner_document(WORKLOAD)
     assert set(document) == {"apiVersion", "kind", "metadata", "spec"}
     assert "resourceVersion" not in document["metadata"]

@@ -100,6 +100,7 @@ def _at(document: Any, path: list[str | int], value: object) -> None:
 OPTIONS: list[str | int] = ["spec", "resources", 0, "templateRef", "options"]
 HEALTH: list[str | int] = ["spec", "healthRule"]
 PASS = {"passThrough": "source", "selector": {}}
+RESOURCES = [{"name": f"r{n}", "templateRef": {"kind": "ClusterTemplate", "name": "t"}} for n in range(101)]
 
 
 async def test_an_api_server_refuses_what_is_neither_one_thing_nor_the_other(api_server: Any) -> None:
@@ -110,6 +111,7 @@ async def test_an_api_server_refuses_what_is_neither_one_thing_nor_the_other(api
         (CHAIN, kinds.CLUSTER_SUPPLY_CHAIN, OPTIONS, [PASS], "options"),
         (CHAIN, kinds.CLUSTER_SUPPLY_CHAIN, OPTIONS, [PASS, PASS], "only one"),
         (CHAIN, kinds.CLUSTER_SUPPLY_CHAIN, ["spec", "resources", 1, "name"], "source", "Duplicate value"),
+        (CHAIN, kinds.CLUSTER_SUPPLY_CHAIN, ["spec", "resources"], RESOURCES, "at most 100"),
         (CHAIN, kinds.CLUSTER_SUPPLY_CHAIN, ["spec", "resources", 1, "params", 0, "default"], 1, "params"),
         (CHAIN, kinds.CLUSTER_SUPPLY_CHAIN, ["spec", "resources", 1, "params", 0, "value"], None, "params"),
         (
