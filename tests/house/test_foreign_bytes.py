@@ -19,6 +19,7 @@ READERS = {
     "kardinal/kube/bounds.py": "counts size, nesting and values before it decodes",
     "kardinal/kube/embedded.py": "is the count of a kubeconfig, before `contexts` loads it",
     "kardinal/git/stored.py": "asks for the size of an object before it is read",
+    "kardinal/catalog/worker/classes.py": "looks at size and nesting before it composes, in a process of its own",
     "kardinal/edits/yaml/yaml_text.py": "counts the events of a document before it is composed",
     "kardinal/edits/kustomize/manifests.py": "counts the events of a document before it is composed",
     "kardinal_controller/http/credentials.py": "counts the events of a document before it is composed",
