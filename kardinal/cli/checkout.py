@@ -204,10 +204,11 @@ def _lend(checkout: Checkout, directory: Path, refs: Sequence[str]) -> None:
     lend_objects(checkout, directory, known)
 
 
-async def ask_git(*arguments: str) -> str:
+async def ask_git(*arguments: str, protocols: str = _PROTOCOLS) -> str:
     """Run the user's git with the user's settings in an empty directory, and return its standard output.
 
-    Raises `CommandError` if git is not installed, fails, or has not ended within the deadline.
+    `protocols`: the protocols that git may use, with colons between. Raises `CommandError` if git is not installed,
+    fails, or has not ended within the deadline.
     """
     program = shutil.which("git")
     if program is None:
@@ -221,7 +222,7 @@ async def ask_git(*arguments: str) -> str:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=_environment(),
+            env=_environment(protocols),
         )
         try:
             async with asyncio.timeout(_DEADLINE):
@@ -239,6 +240,6 @@ async def ask_git(*arguments: str) -> str:
     return out.decode("utf-8", "surrogateescape").strip()
 
 
-def _environment() -> dict[str, str]:
+def _environment(protocols: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
-    return kept | {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": _PROTOCOLS, "GIT_NO_LAZY_FETCH": "1"}
+    return kept | {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": protocols, "GIT_NO_LAZY_FETCH": "1"}

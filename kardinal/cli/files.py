@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from kardinal.cli.errors import CommandError
 
-__all__ = ["FILE_LIMIT", "MANIFEST_NAMES", "files_below", "read_file", "read_input"]
+__all__ = ["FILE_LIMIT", "MANIFEST_NAMES", "files_below", "read_file", "read_input", "read_texts"]
 
 MANIFEST_NAMES = (".yaml", ".yml", ".json")
 
@@ -52,6 +52,16 @@ def read_file(path: Path) -> str:
 def read_input() -> str:
     """Return the text of standard input. Raises `CommandError` beyond 16 MiB, or if it is not UTF-8."""
     return _text(sys.stdin.buffer, "standard input")
+
+
+def read_texts(paths: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each file, of `-` (standard input), and of all YAML and JSON in directories."""
+    for path in paths:
+        if path == Path("-"):
+            yield "standard input", read_input()
+        else:
+            for file in files_below(path) if path.is_dir() else [path]:
+                yield str(file), read_file(file)
 
 
 def files_below(directory: Path) -> Iterator[Path]:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from kardinal.cli.crd_rules import broken_rules
 from kardinal.cli.errors import CommandError
-from kardinal.cli.files import files_below, read_file, read_input
+from kardinal.cli.files import read_texts
 from kardinal.cli.gate_warnings import warnings_of
 from kardinal.cli.kinds import LintedKind, added_kinds
 from kardinal.cli.manifests import Manifest, ManifestError, read_manifests
@@ -104,7 +104,7 @@ def lint(paths: tuple[Path, ...]) -> None:
     findings = list[LintFinding]()
     checked = list[_Checked]()
     named = dict[tuple[str, ...], str]()
-    for place, text in _texts(paths):
+    for place, text in read_texts(paths):
         try:
             for manifest in read_manifests(text):
                 added = added_kinds(manifest.kind[0].partition("/")[0])
@@ -130,16 +130,6 @@ def lint(paths: tuple[Path, ...]) -> None:
     fine = f"{len(checked)} {'resource is' if len(checked) == 1 else 'resources are'} fine"
     told = f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}"
     say(f"{fine}, {told}" if warnings else fine)
-
-
-def _texts(paths: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file, of `-` (standard input), and of all YAML and JSON in directories."""
-    for path in paths:
-        if path == Path("-"):
-            yield "standard input", read_input()
-        else:
-            for file in files_below(path) if path.is_dir() else [path]:
-                yield str(file), read_file(file)
 
 
 def _check_of(kind: tuple[str, str], added: Mapping[tuple[str, str], LintedKind]) -> _Check | None:

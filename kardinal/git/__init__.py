@@ -7,6 +7,7 @@ backend, local, mirror         a repository on this machine, and a mirror of a r
 transfers, program, ssh, redirects, meaning   fetches and pushes by `git`, and their errors
 landing, proposing, merging, discarding, base_merges, writer, turns   changes of branches
 objects, stored, tree, inputs  reading and building Git objects within limits
+revisions, trees               the commits that names stand for, and trees as directories
 history, ancestry, differences, diff, lines, merging_trees   comparing commits and texts
 refs, references, lockfile, watcher, file_events   the references of a local repository
 credentials, secret_credentials, secret_hosts, signing   Secrets, the hosts they are for, signatures

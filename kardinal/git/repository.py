@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from kardinal.clock import Clock
@@ -27,8 +28,10 @@ from kardinal.git.local import LocalBackend
 from kardinal.git.names import branch_ref, tag_ref
 from kardinal.git.objects import Signer, Staging
 from kardinal.git.references import References
+from kardinal.git.revisions import Revision, check_published, find_revision
 from kardinal.git.runner import GitRunner
 from kardinal.git.tree import TreeView, apply
+from kardinal.git.trees import TreeStore
 from kardinal.git.turns import BranchTurns
 from kardinal.git.values import BranchSubscription, ChangedFile, Commit, EditPlan, Head, Landed, Observer
 from kardinal.git.watcher import RefWatcher
@@ -277,6 +280,32 @@ class Repository:
         """Return the result of `function`, which only reads, on the files at a commit, with the limits of an edit."""
         async with self._observed("examine"):
             return await self._at(commit, lambda staging, tree: function(TreeView.for_edit(staging, tree)))
+
+    async def extract(self, commit: str, path: str, store: TreeStore) -> tuple[str, Path]:
+        """Return the id of the tree of a commit below `path`, and a directory with its files.
+
+        Raises `CommitNotFound` for a commit that is on no branch or tag, and `GitError` for a path without a directory.
+        """
+
+        def look() -> tuple[str, Path]:
+            check_published(self._backend.open(), commit, url=self.url)
+            staging = self._staging()
+            view = TreeView(staging, self._history.commit(staging, commit).tree)
+            tree = view.identify(path) if view.is_dir(path) else None
+            if tree is None:
+                raise GitError(f"{self.url} has no directory {path} at {commit[:12]}")
+            return tree, store.extract(staging, tree)
+
+        async with self._observed("extract"):
+            return await mended(self._backend, look)
+
+    async def revision(self, version: str) -> Revision:
+        """Return the commit of a branch, tag or id; of the default branch if `version` is empty.
+
+        The repository has to have all its branches and tags.
+        """
+        async with self._observed("revision"):
+            return await mended(self._backend, lambda: find_revision(self._backend.open(), version, url=self.url))
 
     async def differences(self, branch: str, moves: Sequence[Move], directory: str) -> Sequence[Sequence[FileChange]]:
         """Return the files that differ below `directory`, for each of `moves` between commits of `branch`."""
