@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 # Tests in which the API server has a part: rights, admission, deletion, and what controllers make of watches. What agents do
 # to Git and hosts, and what the CLI prints, is the same beside either; what it answers to the contract is recorded.
-OF_THE_API_SERVER := $(addprefix tests/,api attacks bundles deploy e2e graph http pipelines runtime)
+OF_THE_API_SERVER := $(addprefix tests/,api attacks bundles deploy e2e graph http pipelines runtime supplychain/test_jobs.py)
 # What `make test` leaves to targets of their own, all of which `.ci/run` calls.
 OF_THE_PLANE := tests/local/plane tests/local/contract
 OF_RESILIENCE := tests/resilience

@@ -17,10 +17,12 @@ CONTROLLERS = (
     "namespace-controller",
     "deployment-controller",
     "replicaset-controller",
+    "job-controller",
+    "ttl-after-finished-controller",
     "serviceaccount-controller",
     "clusterrole-aggregation-controller",
 )
-"""The controllers of the controller manager that run: those whose work the local plane does too, and Deployments."""
+"""The controllers of the controller manager that run: those whose work the local plane does too, and what runs pods."""
 
 _ROLLOUTS = ("deployment-controller", "replicaset-controller")
 

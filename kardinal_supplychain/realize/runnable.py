@@ -18,7 +18,7 @@ from kardinal_supplychain.jsonpath import PathError, Steps, parse_path
 from kardinal_supplychain.realize.conditions import Finding, ready
 from kardinal_supplychain.realize.health import StampedHealth, stated_condition
 from kardinal_supplychain.realize.interpolate import TEMPLATE_STEPS, encoded_json
-from kardinal_supplychain.realize.runs import StampedRun, own_outcome
+from kardinal_supplychain.realize.runs import StampedRun, is_job, own_outcome
 
 __all__ = [
     "OUTPUTS_LIMIT",
@@ -58,7 +58,7 @@ def judge_run(run: JsonObject) -> StampedHealth:
     outcome = own_outcome(run)
     if outcome is None:
         return StampedHealth("Unknown", "Unknown")
-    _, message = stated_condition("Succeeded", run)
+    _, message = stated_condition("Failed" if is_job(run) else "Succeeded", run)
     # While a run is under way its message tells of progress, which is not worth a write for each step.
     return StampedHealth(_TRUTHS[outcome], "SucceededCondition", "" if outcome == "unfinished" else message)
 

@@ -35,6 +35,7 @@ __all__ = [
     "RunPlan",
     "StampedRun",
     "is_finished",
+    "is_job",
     "is_run_of",
     "is_same_run",
     "is_vanished",
@@ -104,7 +105,7 @@ def own_outcome(obj: JsonObject) -> RunOutcome | None:
     status = obj.get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
     entries = [entry for entry in conditions if isinstance(entry, dict)] if isinstance(conditions, list) else []
-    if obj["kind"] == "Job" and obj["apiVersion"].startswith("batch/"):
+    if is_job(obj):
         true = {entry.get("type") for entry in entries if entry.get("status") == "True"}
         return "failed" if "Failed" in true else "succeeded" if "Complete" in true else "unfinished"
     succeeded = find_condition({"conditions": entries}, "Succeeded")
@@ -112,6 +113,11 @@ def own_outcome(obj: JsonObject) -> RunOutcome | None:
         return None
     outcomes: dict[Any, RunOutcome] = {"True": "succeeded", "False": "failed"}
     return outcomes.get(succeeded.get("status"), "unfinished")
+
+
+def is_job(obj: JsonObject) -> bool:
+    """Return whether an object is a Job of Kubernetes."""
+    return obj["kind"] == "Job" and bool(obj["apiVersion"].startswith("batch/"))
 
 
 def runs_of(objects: Iterable[JsonObject], last: LastRun | None, judge: Judge) -> list[StampedRun]:

@@ -10,6 +10,7 @@ from kardinal.objects import JsonObject
 from kardinal_supplychain.api.runs import RunnableSelector
 from kardinal_supplychain.api.status import LastRun
 from kardinal_supplychain.realize.conditions import Finding
+from kardinal_supplychain.realize.health import StampedHealth
 from kardinal_supplychain.realize.runnable import (
     RunOutputMissing,
     account_failed,
@@ -128,6 +129,12 @@ def test_the_condition_of_a_job_is_that_it_is_complete() -> None:
     """Beyond: Cartographer waits for a condition Succeeded, which a Job never has."""
     job = {"apiVersion": "batch/v1", "kind": "Job", "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
     assert judge_run(job).status == "True"
+
+
+def test_failed_job_says_why() -> None:
+    failed = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "it took too long"}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "status": {"conditions": [failed]}}
+    assert judge_run(job) == StampedHealth("False", "SucceededCondition", "it took too long")
 
 
 SELECTOR = RunnableSelector.model_validate(

@@ -24,6 +24,7 @@ JsonObject = dict[str, Any]
 WORKLOADS = ("deployments/", "pods/")
 """The places in the store of what a rollout is judged from."""
 
+_JOB = ResourceType("batch", "v1", "Job", "jobs")
 _POD = ResourceType("", "v1", "Pod", "pods")
 _REPLICA_SET = ResourceType("apps", "v1", "ReplicaSet", "replicasets")
 _LOOK_AGAIN = 0.01
@@ -55,16 +56,19 @@ class Rollouts:
 
 
 def end_all(administrator: Administrator) -> None:
-    """Delete every Deployment as anybody would, and return when what was made for it is gone, too."""
-    # As collections: of those, one that goes by itself meanwhile is not missed.
-    for namespace in {deployment["metadata"]["namespace"] for deployment in _all(administrator, DEPLOYMENT)}:
-        administrator.delete(DEPLOYMENT.path(namespace=namespace))
+    """Delete every Deployment and every Job as anybody would, and return when what was made for it is gone, too."""
     made: set[str] = set()
+    for resource in (DEPLOYMENT, _JOB):
+        found = [obj["metadata"] for obj in _all(administrator, resource)]
+        made |= {metadata["uid"] for metadata in found}
+        # As collections: of those, one that goes by itself meanwhile is not missed. A Job leaves its pods unless told.
+        for namespace in {metadata["namespace"] for metadata in found}:
+            administrator.delete(f"{resource.path(namespace=namespace)}?propagationPolicy=Background")
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
         owned = {obj["metadata"]["uid"] for obj in _all(administrator, _REPLICA_SET) if _owners(obj, "Deployment")}
         made |= owned
-        if not owned and not any(made & _owners(pod, "ReplicaSet") for pod in _all(administrator, _POD)):
+        if not owned and not any(made & _owners(pod, "ReplicaSet", "Job") for pod in _all(administrator, _POD)):
             return
         time.sleep(_LOOK_AGAIN)
 
@@ -74,9 +78,9 @@ def _all(administrator: Administrator, resource: ResourceType) -> list[JsonObjec
     return found
 
 
-def _owners(obj: JsonObject, kind: str) -> set[str]:
-    """Return the uids of the owners of a kind."""
-    return {owner["uid"] for owner in obj["metadata"].get("ownerReferences", ()) if owner["kind"] == kind}
+def _owners(obj: JsonObject, *kinds: str) -> set[str]:
+    """Return the uids of the owners of some kinds."""
+    return {owner["uid"] for owner in obj["metadata"].get("ownerReferences", ()) if owner["kind"] in kinds}
 
 
 def hear_of_everything(administrator: Administrator) -> None:
