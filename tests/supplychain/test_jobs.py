@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kardinal.objects import CONFIG_MAP, JsonObject, ResourceType
 from kardinal_supplychain.api.kinds import RUNNABLE, WORKLOAD
@@ -30,13 +33,14 @@ POD = ResourceType("", "v1", "Pod", "pods")
 
 GARBAGE_SECONDS = 120
 
-HEALTH = {
-    "multiMatch": {
-        "healthy": {"matchConditions": [{"type": "Complete", "status": "True"}]},
-        "unhealthy": {"matchConditions": [{"type": "Failed", "status": "True"}]},
-    }
-}
-"""A Job says by one of two conditions how it ended."""
+PAGE = Path(__file__).parents[2] / "docs/supply-chains.md"
+DOCUMENTED: JsonObject = next(
+    document
+    for block in re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    for document in yaml.safe_load_all(block)
+    if document.get("metadata", {}).get("name") == "migration"
+)
+"""The template that the documentation has for a Job."""
 
 
 def job_body(image: str, *, name: JsonObject | None = None, **spec: Any) -> JsonObject:
@@ -53,7 +57,7 @@ def checking(lifecycle: str, **spec: Any) -> JsonObject:
         "check",
         job_body("$(params.image)$", name=name, **spec),
         configPath="spec.template.spec.containers[0].image",
-        healthRule=HEALTH,
+        healthRule=DOCUMENTED["spec"]["healthRule"],
         lifecycle=lifecycle,
         params=[{"name": "image", "default": "check:1"}, {"name": "seconds", "default": 600}],
     )
@@ -130,6 +134,18 @@ async def test_immutable_job_runs_and_gives_its_output(chains: Chains) -> None:
     ran = await jobs(chains)
     assert [job["status"]["succeeded"] for job in ran] == [1, 1]
     assert first["metadata"]["uid"] == ran[0]["metadata"]["uid"]
+
+
+async def test_job_of_the_documentation_runs(chains: Chains) -> None:
+    chain = blueprint(resource("j", "migration", kind="ClusterTemplate"), serviceAccountRef={"name": "dev"})
+    await chains.apply(DOCUMENTED, chain, workload())
+
+    def is_ready(owner: JsonObject) -> bool:
+        return condition(owner["status"], "Ready")[0] == "True"
+
+    await chains.world.wait_for(WORKLOAD, "web", is_ready)
+    [job] = await jobs(chains)
+    assert job["status"]["succeeded"] == 1
 
 
 async def test_failed_job_keeps_the_output_of_the_one_before(chains: Chains) -> None:
