@@ -55,4 +55,6 @@ class CatalogError(KardinalError):
         place = str(where)
         super().__init__(f"{place}: {message}" if place else message, remedy=remedy, transient=transient)
         self.kind = kind
+        self.problem = message
+        """The message without its place."""
         self.where = where

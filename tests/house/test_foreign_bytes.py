@@ -28,6 +28,7 @@ READERS = {
 """The modules in which bytes of others are read and decoded, once they are counted."""
 
 OWN = {
+    "kardinal/catalog/worker/": "files of one tenant, in a process with bounds of its own",
     "kardinal/cel/encodings.py": "a text whose every character the expression has paid for, in steps and bytes",
     "kardinal/kube/contexts.py": "the kubeconfig of the person who runs the command, or one that is counted",
     "kardinal/promotion/policy/attestation.py": "an annotation, which an API server bounds",

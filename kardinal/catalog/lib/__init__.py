@@ -1,0 +1,1 @@
+"""Our own Jsonnet libraries, which templates import as `lib/kapitan.libjsonnet` and so on (package data)."""

@@ -1,0 +1,138 @@
+"""Render the inputs of an instance, in their order, into files.
+
+A later input sees the files of the earlier ones, and replaces a file of the same path. What an input renders from text
+(all but `copy`) has its secret references replaced by tokens.
+"""
+
+from __future__ import annotations
+
+import os.path
+import posixpath
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kardinal.catalog.errors import CatalogError, Where
+from kardinal.catalog.values import InstanceFiles, Merged, RenderJob
+from kardinal.catalog.worker.emit import TextStyle, json_document, manifest, pruned
+from kardinal.catalog.worker.files import SEARCH_PATHS, Files
+from kardinal.catalog.worker.inputs import ComponentInput, read_inputs
+from kardinal.catalog.worker.jsonnet import Jsonnet
+from kardinal.catalog.worker.natives import Natives
+from kardinal.catalog.worker.output import Output
+from kardinal.catalog.worker.tokens import Tokens
+from kardinal.objects.text import cut
+
+__all__ = ["render_instance"]
+
+_TEXT_STYLES: Mapping[str, TextStyle] = {"literal": "|", "folded": ">", "double-quotes": '"'}
+_BY_EXTENSION = ("json", "yaml", "yml")
+
+
+def render_instance(root: Path, job: RenderJob, inventory: Mapping[str, Merged]) -> InstanceFiles:
+    """Return the files of an instance. `root`: the directory of the compilation, with its layout.
+
+    `inventory` has the nodes of all instances. Blocks. Raises `CatalogError`.
+    """
+    return _Instance(root, job, inventory).rendered()
+
+
+class _Instance:
+    def __init__(self, root: Path, job: RenderJob, inventory: Mapping[str, Merged]) -> None:
+        self._job = job
+        self._node = inventory[job.instance]
+        self._inventory = inventory
+        self._files = Files(root)
+        base = self._node.parameters.get("_base_directory")
+        self._output = Output(self._files, job.instance, base if isinstance(base, str) else "")
+        self._tokens = Tokens(job.references)
+        self._natives = Natives(self._files, inventory, job.instance)
+        self._jsonnet = Jsonnet(self._files, self._natives)
+        style = self._node.parameters.get("multiline_string_style") or "literal"
+        self._text_style = _TEXT_STYLES.get(style) if isinstance(style, str) else "|"
+        self._notices: list[str] = []
+
+    def rendered(self) -> InstanceFiles:
+        inputs = read_inputs(self._job, self._node)
+        renderers: Mapping[str, Callable[[ComponentInput, str, str], None]] = {
+            "copy": self._copy,
+            "jsonnet": self._render_jsonnet,
+        }
+        for entry in inputs:
+            try:
+                directory = self._output.place(entry.output_path)
+                for path in self._paths(entry):
+                    renderers[entry.type](entry, path, directory)
+            except CatalogError as error:
+                located = _located(error, entry)
+                if error.kind != "render" or not entry.options.get("continue_on_compile_error"):
+                    raise located from error
+                self._notices.append(f"an input failed and is left out, because it says so: {located}")
+        return self._output.result(tuple(self._notices))
+
+    def _paths(self, entry: ComponentInput) -> list[str]:
+        """Return the files and directories that the input names, without duplicates, sorted for each pattern."""
+        paths = list[str]()
+        for pattern in entry.paths:
+            found = self._files.glob(pattern)
+            if not found and not entry.ignores_missing:
+                raise CatalogError(
+                    "render",
+                    f"there is nothing at the input path {cut(pattern, 200)!r}",
+                    remedy=f"Correct the path, which is sought in {', '.join(SEARCH_PATHS)}, or set ignore_missing",
+                )
+            paths += found
+        return paths
+
+    def _render_jsonnet(self, entry: ComponentInput, path: str, directory: str) -> None:
+        value = self._jsonnet.evaluate(path, {"target": self._job.instance}, self._natives.of_inputs())
+        if not isinstance(value, dict):
+            value = {os.path.splitext(posixpath.basename(path))[0]: value}
+        for key, item in value.items():
+            self._write_value(entry, directory, key, item)
+
+    def _copy(self, entry: ComponentInput, path: str, directory: str) -> None:
+        if self._files.is_file(path):
+            self._copy_file(path, directory, posixpath.basename(path))
+        else:
+            for name in self._files.walk(path):
+                self._copy_file(posixpath.join(path, name), directory, name)
+
+    def _copy_file(self, path: str, directory: str, name: str) -> None:
+        self._output.write(directory, name, self._files.read(path), executable=self._files.is_executable(path))
+
+    def _write_value(
+        self, entry: ComponentInput, directory: str, name: str, value: Any, *, prune: bool = False
+    ) -> None:
+        """Write the value of a file in the output type of the input, by default YAML."""
+        if entry.options.get("prune", prune):
+            value = pruned(value)
+        kind = entry.options.get("output_type", "yaml")
+        extension = f".{kind}"
+        if kind == "auto":
+            found = os.path.splitext(name)[1].removeprefix(".")
+            kind = found if found in _BY_EXTENSION else "yaml"
+            extension = "" if found in _BY_EXTENSION else ".yaml"
+        value = self._tokens.replaced(value)
+        try:
+            if kind == "plain":
+                content, extension = value.encode(), ""
+            elif kind == "json":
+                content = json_document(value)
+            else:
+                content = manifest(value, text_style=self._text_style)
+        except (AttributeError, TypeError):
+            raise CatalogError(
+                "render",
+                f"the value of {cut(name, 200)} is of type {type(value).__name__}, which is no {kind} document",
+                remedy="Write an object or a list; a text with output_type plain",
+            ) from None
+        self._output.write(directory, f"{name}{extension}", content)
+
+
+def _located(error: CatalogError, entry: ComponentInput) -> CatalogError:
+    """Return an error with the place of the input: its class, or the file of the error if that is known."""
+    where = entry.where
+    if error.where.file:
+        where = Where(file=error.where.file, line=error.where.line, instance=where.instance, parameter=where.parameter)
+    return CatalogError(error.kind, error.problem, where=where, remedy=error.remedy)
