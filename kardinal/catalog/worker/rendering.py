@@ -101,11 +101,9 @@ class _Instance:
     def _copy_file(self, path: str, directory: str, name: str) -> None:
         self._output.write(directory, name, self._files.read(path), executable=self._files.is_executable(path))
 
-    def _write_value(
-        self, entry: ComponentInput, directory: str, name: str, value: Any, *, prune: bool = False
-    ) -> None:
+    def _write_value(self, entry: ComponentInput, directory: str, name: str, value: Any) -> None:
         """Write the value of a file in the output type of the input, by default YAML."""
-        if entry.options.get("prune", prune):
+        if entry.options.get("prune"):
             value = pruned(value)
         kind = entry.options.get("output_type", "yaml")
         extension = f".{kind}"
