@@ -6,14 +6,26 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kardinal.objects import CONFIG_MAP, JsonObject
+from kardinal.objects import CONFIG_MAP, JsonObject, ResourceType
 from kardinal.promotion.kinds import BUNDLE
 from tests.supplychain.chains import Chains, blueprint, resource, template, workload
 from tests.support.accounts import rule
 from tests.support.names import TEAM
 from tests.support.world import World
 
-__all__ = ["MAY", "Made", "build_template", "is_ready", "made", "once_each", "shop", "shop_chain", "start"]
+__all__ = [
+    "MAY",
+    "Made",
+    "build_template",
+    "bundle_template",
+    "identities",
+    "is_ready",
+    "made",
+    "once_each",
+    "shop",
+    "shop_chain",
+    "start",
+]
 
 DEV = {"name": "dev"}
 MAY = (rule("*", on="configmaps"), rule("get", "create", on="bundles", group="kardinal.io"))
@@ -38,19 +50,23 @@ def build_template(name: str = "build", image: str = "shop:$(params.value)$") ->
     return template(name, run_body("build", image), kind="ClusterImageTemplate", **spec)
 
 
-def shop_chain(*, build: JsonObject | None = None, reverse: bool = False) -> tuple[JsonObject, ...]:
-    """Return the templates and the blueprint; `build`: the reference of the template of `build`."""
-    checks = [
-        template(run, run_body(run), kind="ClusterTemplate", lifecycle="immutable", healthRule=_ALWAYS)
-        for run in RUNS[:-1]
-    ]
+def bundle_template() -> JsonObject:
+    """Return the template of a Bundle that is healthy as soon as it is created."""
     body = {
         "apiVersion": "kardinal.io/v1alpha1",
         "kind": "Bundle",
         "metadata": {"generateName": "$(workload.metadata.name)$-", "labels": {"kardinal.io/pipeline": "shop"}},
         "spec": {"artifacts": {"images": [{"reference": "$(image)$"}]}},
     }
-    bundle = template("bundle", body, kind="ClusterTemplate", healthRule=_ALWAYS)
+    return template("bundle", body, kind="ClusterTemplate", healthRule=_ALWAYS)
+
+
+def shop_chain(*, build: JsonObject | None = None, reverse: bool = False) -> tuple[JsonObject, ...]:
+    """Return the templates and the blueprint; `build`: the reference of the template of `build`."""
+    checks = [
+        template(run, run_body(run), kind="ClusterTemplate", lifecycle="immutable", healthRule=_ALWAYS)
+        for run in RUNS[:-1]
+    ]
     resources = [
         *(resource(run, kind="ClusterTemplate") for run in RUNS[:-1]),
         resource("build", kind="ClusterImageTemplate", templateRef=build or {"name": "build"}),
@@ -58,7 +74,7 @@ def shop_chain(*, build: JsonObject | None = None, reverse: bool = False) -> tup
     ]
     if reverse:
         resources.reverse()
-    return (*checks, build_template(), bundle, blueprint(*resources, serviceAccountRef=DEV))
+    return (*checks, build_template(), bundle_template(), blueprint(*resources, serviceAccountRef=DEV))
 
 
 def shop(value: str = "a", name: str = "web", **labels: str) -> JsonObject:
@@ -86,9 +102,16 @@ async def made(world: World) -> Made:
     bundles = await world.objects(BUNDLE, TEAM)
     images = Counter(("ConfigMap", str(each["data"]["image"])) for each in runs)
     images.update(("Bundle", str(each["spec"]["artifacts"]["images"][0]["reference"])) for each in bundles)
-    found = [("ConfigMap", each) for each in runs] + [("Bundle", each) for each in bundles]
-    objects = frozenset((kind, each["metadata"]["name"], each["metadata"]["uid"]) for kind, each in found)
-    return Made(objects, images)
+    return Made(frozenset(_identity(each) for each in [*runs, *bundles]), images)
+
+
+async def identities(world: World, *kinds: ResourceType) -> frozenset[tuple[str, str, str]]:
+    """Return kind, name and uid of all objects of some kinds."""
+    return frozenset([_identity(each) for kind in kinds for each in await world.objects(kind, TEAM)])
+
+
+def _identity(obj: JsonObject) -> tuple[str, str, str]:
+    return obj["kind"], obj["metadata"]["name"], obj["metadata"]["uid"]
 
 
 def once_each(*values: str) -> Counter[tuple[str, str]]:

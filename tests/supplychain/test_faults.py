@@ -9,6 +9,7 @@ import pytest
 from kardinal.objects import CONFIG_MAP, JsonObject
 from kardinal_supplychain.api.kinds import WORKLOAD
 from tests.supplychain.chains import Chains, blueprint, conditions, config_map, resource, template, workload
+from tests.supplychain.shop import is_ready, made, once_each, shop, start
 from tests.support.accounts import rule
 from tests.support.names import TEAM
 
@@ -54,3 +55,22 @@ async def test_faulty_server_ends_in_the_same_state(chains: Chains) -> None:
         await until_copied(chains, value)
     made = await chains.world.objects(CONFIG_MAP, TEAM, labels="carto.run/workload-name=web")
     assert [each["metadata"]["name"] for each in made] == [f"web-r{number}" for number in range(LENGTH)]
+
+
+@pytest.mark.local_only("only the local plane injects faults")
+@pytest.mark.usefixtures("fault_seed")
+@pytest.mark.parametrize("fault_seed", SEEDS)
+async def test_faulty_server_makes_no_run_and_no_bundle_twice(chains: Chains) -> None:
+    await start(chains)
+    await chains.world.wait_for(WORKLOAD, "web", is_ready(1), within=timedelta(hours=2))
+    values = ["a"]
+    for value in "bac":
+        before = await made(chains.world)
+        values.append(value)
+        await chains.apply(shop(value))
+        await chains.restart()
+        await chains.world.wait_for(WORKLOAD, "web", is_ready(len(values)), within=timedelta(hours=2))
+        await chains.world.settle()
+        after = await made(chains.world)
+        assert before.objects <= after.objects
+        assert after.images == once_each(*values)
