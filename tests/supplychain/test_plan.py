@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,6 +28,7 @@ from kardinal_supplychain.realize.plan import (
     RenderYtt,
     StampRefusal,
 )
+from kardinal_supplychain.realize.runs import is_run_of, is_same_run
 from kardinal_supplychain.realize.stamp import StampError
 from tests.supplychain.chains import blueprint, condition, config_map, resource, workload
 
@@ -63,7 +65,7 @@ class MemoryCluster:
         return self.objects.get(name)
 
     def runs(self, type_: ResourceType, resource: str) -> list[JsonObject]:
-        return []
+        return [obj for obj in self.objects.values() if is_run_of(obj, resource)]
 
     def removed(self, type_: ResourceType, resource: str) -> list[JsonObject]:
         return []
@@ -79,11 +81,16 @@ class MemoryCluster:
             case LookUpKind(kind):
                 self._kinds.add(kind)
             case ApplyObject():
-                self._apply(action.object)
+                self._apply(action)
 
-    def _apply(self, obj: JsonObject) -> None:
+    def _apply(self, apply: ApplyObject) -> None:
+        obj = apply.object
         name = obj["metadata"]["name"]
-        if name in self.refuse:
+        if apply.is_run and name in self.objects:
+            # The server answers AlreadyExists.
+            assert is_same_run(self.objects[name], obj)
+            return
+        if self.refuse & {name, obj["metadata"]["labels"]["carto.run/resource-name"]}:
             self._refused.add(name)
             return
         self.applied.append(name)
@@ -105,9 +112,13 @@ class Chain:
         self.templates = templates
         self.cluster = MemoryCluster()
 
-    def reconcile(self) -> JsonObject:
-        """Realize the owner until nothing is left to do, and return its status."""
+    def reconcile(self, *, killed_after: int | None = None) -> JsonObject:
+        """Realize the owner until nothing is left to do, and return its status.
+
+        `killed_after`: the number of actions after which the process is killed, before it writes the status.
+        """
         self.cluster.begin()
+        carried_out = 0
         realization = Realization(
             self.owner,
             Workload.model_validate(self.owner).spec,
@@ -118,7 +129,12 @@ class Chain:
         while plan.actions:
             plan = realization.plan(self.cluster)
             for action in plan.actions:
+                if carried_out == killed_after:
+                    return {}
                 self.cluster.carry_out(action)
+                carried_out += 1
+        if killed_after is not None:
+            return {}
         before = (self.owner.get("status") or {}).get("resources") or ()
         resources = resource_statuses(plan.states, before, now=NOW)
         findings = owner_findings(words_of("Workload"), resources)
@@ -131,62 +147,97 @@ def making(body: JsonObject, **fields: Any) -> TemplateSpec:
     return ConfigTemplateSpec.model_validate({"template": body, "configPath": "data", **fields})
 
 
+PICKS = ("first", "last")
+"""The values of a parameter of the owner, and of a label by which it picks options."""
+
+
 @st.composite
 def chains(draw: st.DrawFn) -> tuple[list[JsonObject], dict[str, TemplateSpec]]:
-    """Return up to thirty resources in any order, each of which copies what it takes from others."""
-    count = draw(st.integers(1, 30))
+    """Return up to thirty resources in any order, each of which copies what it takes from others.
+
+    Some pass an input through, some choose between two templates, and some make runs.
+    """
     resources = []
     templates = {}
-    for number in range(count):
+    for number in range(draw(st.integers(1, 30))):
         name = f"r{number}"
         producers = draw(st.lists(st.integers(0, number - 1), max_size=3, unique=True)) if number else []
         inputs = [{"name": f"i{producer}", "resource": f"r{producer}"} for producer in producers]
-        if inputs and draw(st.integers(0, 5)) == 0:
-            other = {"name": "none", "selector": {"matchLabels": {"type": "none"}}}
-            passing = {"passThrough": inputs[0]["name"], "selector": {"matchLabels": {"type": "web"}}}
-            resources.append(resource(name, templateRef={"options": [passing, other]}, configs=inputs))
-            continue
         data = {f"d{producer}": f"$(configs.i{producer}.config.own)$+" for producer in producers}
-        templates[name] = making(config_map(name, own=f"{name}-$(params.v)$", **data))
-        resources.append(resource(name, configs=inputs))
+        reference: dict[str, Any] = {}
+        match draw(st.sampled_from(["mutable", "mutable", "immutable", "options", "passThrough"])):
+            case "passThrough" if inputs:
+                passing = {"passThrough": inputs[0]["name"], "selector": {"matchLabels": {"type": "web"}}}
+                other = {"name": "none", "selector": {"matchLabels": {"type": "none"}}}
+                reference = {"templateRef": {"options": [passing, other]}}
+            case "options":
+                options = [{"name": f"{name}-{pick}", "selector": {"matchLabels": {"pick": pick}}} for pick in PICKS]
+                for pick in PICKS:
+                    own = f"{name}-{pick}-$(params.v)$"
+                    templates[f"{name}-{pick}"] = making(config_map(f"{name}-{pick}", own=own, **data))
+                reference = {"templateRef": {"options": options}}
+            case "immutable":
+                body = {**config_map("", own=f"{name}-$(params.v)$", **data), "metadata": {"generateName": f"{name}-"}}
+                templates[name] = making(body, lifecycle="immutable")
+            case _:
+                templates[name] = making(config_map(name, own=f"{name}-$(params.v)$", **data))
+        resources.append(resource(name, configs=inputs, **reference))
     return draw(st.permutations(resources)), templates
 
 
-def objects(chain: Chain) -> dict[str, JsonObject]:
-    return {name: obj["data"] for name, obj in chain.cluster.objects.items()}
+def live(chain: Chain, names: Collection[str]) -> dict[str, JsonObject]:
+    """Return the data of the objects with these names."""
+    return {name: obj["data"] for name, obj in chain.cluster.objects.items() if name in names}
+
+
+def set_owner(chain: Chain, *, value: str, pick: str) -> None:
+    chain.owner["spec"]["params"] = [{"name": "v", "value": value}]
+    chain.owner["metadata"] = {**chain.owner["metadata"], "labels": {"type": "web", "pick": pick}}
+
+
+def few(data: st.DataObject, names: Sequence[str]) -> list[str]:
+    """Draw two of these names, one or none."""
+    return data.draw(st.lists(st.sampled_from(names), max_size=2, unique=True)) if names else []
 
 
 @given(chains(), st.data())
-@settings(max_examples=25)
+@settings(max_examples=40)
 def test_random_chains_end_in_the_state_of_a_fresh_pass(
     made: tuple[list[JsonObject], dict[str, TemplateSpec]], data: st.DataObject
 ) -> None:
     resources, templates = made
-    fresh = Chain(*resources, templates=templates, params=[{"name": "v", "value": "last"}])
+    fresh = Chain(*resources, templates=templates)
+    set_owner(fresh, value="last", pick="last")
     wanted = fresh.reconcile()
     assert condition(wanted, "Ready")[0] == "True"
-    chain = Chain(*resources, templates=templates, params=[{"name": "v", "value": "first"}])
-    names = sorted(templates)
-    for _ in range(data.draw(st.integers(0, 4))):
-        chain.cluster.refuse = set(data.draw(st.lists(st.sampled_from(names), max_size=2)) if names else [])
-        if names and (gone := data.draw(st.none() | st.sampled_from(names))):
-            chain.cluster.objects.pop(gone, None)
-        if data.draw(st.booleans()):
-            # A process that was killed has written no status.
-            chain.owner.pop("status", None)
-        chain.reconcile()
+    chain = Chain(*resources, templates=dict(templates))
+    names = [each["name"] for each in resources]
+    for _ in range(data.draw(st.integers(0, 6))):
+        set_owner(chain, value=data.draw(st.sampled_from(PICKS)), pick=data.draw(st.sampled_from(PICKS)))
+        chain.cluster.refuse = set(few(data, names))
+        gone = few(data, sorted(templates))
+        chain.templates = {name: template for name, template in templates.items() if name not in gone}
+        for name in few(data, sorted(chain.cluster.objects)):
+            del chain.cluster.objects[name]
+        chain.reconcile(killed_after=data.draw(st.none() | st.integers(0, 40)))
     chain.cluster.refuse = set()
-    chain.owner["spec"]["params"] = [{"name": "v", "value": "last"}]
+    chain.templates = templates
+    set_owner(chain, value="last", pick="last")
     status = chain.reconcile()
-    assert objects(chain) == objects(fresh)
-    assert [without_uids(each) for each in status["resources"]] == [without_uids(each) for each in wanted["resources"]]
+    named = {name for name, obj in fresh.cluster.objects.items() if "generateName" not in obj["metadata"]}
+    assert live(chain, named) == live(fresh, named)
+    assert condition(status, "Ready") == condition(wanted, "Ready")
+    assert list(map(comparable, status["resources"])) == list(map(comparable, wanted["resources"]))
     assert chain.reconcile() == status
     assert chain.cluster.applied == []
 
 
-def without_uids(resource: JsonObject) -> JsonObject:
-    reference = {key: value for key, value in resource.get("stampedRef", {}).items() if key != "uid"}
-    return {**resource, "stampedRef": reference}
+def comparable(resource: JsonObject) -> JsonObject:
+    """Return the status of a resource without uids, and without the names and numbers of its runs."""
+    reference = resource.get("stampedRef", {})
+    name = "" if "lastRun" in resource else reference.get("name")
+    kept = {key: value for key, value in reference.items() if key not in ("uid", "name")}
+    return {**resource, "stampedRef": {**kept, "name": name}, "lastRun": (resource.get("lastRun") or {}).get("stamp")}
 
 
 def test_each_object_is_applied_once_in_the_order_of_its_inputs() -> None:
