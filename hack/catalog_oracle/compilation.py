@@ -15,7 +15,12 @@ from hack.catalog_oracle.lieutenant import answers, serving
 __all__ = ["compile_case", "compile_cluster"]
 
 _TIMEOUT = 300.0
-_LOOPBACK = re.compile(rb"http://127\.0\.0\.1:\d+")
+_CHANGING = {
+    rb"http://127\.0\.0\.1:\d+": b"${LIEUTENANT}",
+    rb"/\S+/tmp\w+\.kapitan": b"${KAPITAN}",
+    rb"/lib/python3\.\d+/": b"/lib/python/",
+}
+"""Patterns of what is another in each run, and the placeholders for it."""
 
 
 def compile_case(commodore: Commodore, case: Case, directory: Path) -> dict[str, Catalog]:
@@ -77,7 +82,8 @@ def _reason(done: subprocess.CompletedProcess[str]) -> str:
     if found[1] and "Traceback" not in found[2]:
         reason = found[2]
     else:
-        reason = next((line for line in reversed(text.splitlines()) if line.strip()), "")
+        lines = [line for line in text.splitlines() if line.strip() and "For further information" not in line]
+        reason = lines[-1] if lines else ""
     return f"exit code {done.returncode}\n{reason.strip()}\n"
 
 
@@ -87,7 +93,9 @@ def _portable(catalog: Catalog, names: Mapping[str, str]) -> Catalog:
     def renamed(content: bytes) -> bytes:
         for path, name in names.items():
             content = content.replace(path.encode(), name.encode())
-        return _LOOPBACK.sub(b"${LIEUTENANT}", content)
+        for pattern, placeholder in _CHANGING.items():
+            content = re.sub(pattern, placeholder, content)
+        return content
 
     if catalog.refused is not None:
         return Catalog(refused=renamed(catalog.refused.encode()).decode())
