@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from kardinal.catalog.collection import collect
 from kardinal.catalog.contracts import CatalogSources, Engine
+from kardinal.catalog.dependencies import GitDependency, fetch_dependency, read_dependencies
 from kardinal.catalog.discovery import (
     Requirement,
     check_instances,
@@ -19,7 +20,7 @@ from kardinal.catalog.discovery import (
     instances_of,
     packages_of,
 )
-from kardinal.catalog.documents import tree_file
+from kardinal.catalog.documents import read_json, tree_file
 from kardinal.catalog.errors import NOWHERE, CatalogError, Where
 from kardinal.catalog.fetching import FetchedTree, Fetcher, at_once
 from kardinal.catalog.hierarchy import (
@@ -30,15 +31,22 @@ from kardinal.catalog.hierarchy import (
     LayoutBuilder,
     Shape,
     joined,
+    parameters_key,
     read_shape,
 )
 from kardinal.catalog.inventory import cluster_class
+from kardinal.catalog.jsonnetfile import JSONNETFILE, JSONNETFILE_TEMPLATE, Jsonnetfile, vendored_libraries
+from kardinal.catalog.libraries import LIBRARIES, component_libraries, listed_libraries
 from kardinal.catalog.lock import LOCK_FILE, Locks, write_lock
 from kardinal.catalog.values import Cluster, Compiled, Layout, Merged, RenderJob, SourceKind
+from kardinal.objects import JsonObject
 
 __all__ = ["Collated", "collate", "compile_catalog"]
 
 _MISSING_COMPONENT = re.compile(r"\bclass (?:components|defaults)\.([a-z0-9_-]+)\b.*\bnot\b", re.IGNORECASE | re.DOTALL)
+
+
+_LISTED_LIBRARIES = "commodore.jsonnet_libs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +122,18 @@ class _Collation:
         bootstrap = merged[BOOTSTRAP]
         check_overrides(bootstrap, instances, self._cluster.tenant)
         check_instances(instances, merged)
+        notices = deprecations(components, bootstrap.parameters)
+        notices += await self._add_libraries({name: known[name].path for name in components}, bootstrap.parameters)
+        await self._add_dependencies(placed, merged)
         return Collated(
             cluster=self._cluster,
             fetcher=self._fetcher,
-            layout=layout,
+            layout=await self._places.layout(),
             instances=placed,
             components=known,
             packages=packages,
             merged=merged,
-            notices=deprecations(components, bootstrap.parameters),
+            notices=notices,
         )
 
     async def _read_configuration(self) -> Shape:
@@ -201,6 +212,61 @@ class _Collation:
                     "invalid", "a component needs this file", where=Where(repository=tree.title, file=path)
                 )
             self._places.link(f"{CLASSES}/{kind}/{name}.yml", tree.directory / path)
+
+    async def _add_libraries(self, paths: Mapping[str, str], parameters: JsonObject) -> Sequence[str]:
+        """Show the libraries of components, with the directory of each; return notices."""
+        components = {name: (self._trees[name], path) for name, path in paths.items()}
+        libraries, notices = await component_libraries(components, parameters)
+        listed = await listed_libraries(self._fetcher, parameters)
+        for name, file in libraries.items():
+            self._places.link(f"{LIBRARIES}/{name}", file)
+        for path, file in listed.items():
+            if self._places.target(path) is not None:
+                raise CatalogError("invalid", f"a component has {path}, too", where=Where(parameter=_LISTED_LIBRARIES))
+            self._places.link(path, file)
+        files: dict[str, Jsonnetfile] = {}
+        for name, (tree, _) in components.items():
+            self._places.link(f"vendor/{name}", tree.directory)
+            found = await self._read_jsonnetfile(name, tree, parameters)
+            if found is not None:
+                files[name] = found
+        for path, directory in (await vendored_libraries(self._fetcher, files)).items():
+            if (shown := self._places.target(path)) is not None and shown != directory:
+                raise CatalogError("invalid", f"a library has the name of a component: {path}")
+            self._places.link(path, directory)
+        return notices
+
+    async def _read_jsonnetfile(self, name: str, tree: FetchedTree, parameters: JsonObject) -> Jsonnetfile | None:
+        """Return the list of libraries in the repository of a component, which may be a template."""
+        if await tree_file(tree.directory, JSONNETFILE_TEMPLATE) is not None:
+            own = parameters.get(parameters_key(name))
+            given = own.get("jsonnetfile_parameters") if isinstance(own, dict) else None
+            variables = given if isinstance(given, dict) else {}
+            if not all(isinstance(value, str) for value in variables.values()):
+                where = Where(parameter=f"{parameters_key(name)}.jsonnetfile_parameters")
+                raise CatalogError("invalid", "has to have strings only", where=where)
+            file = f"{DEPENDENCIES}/{name}/{JSONNETFILE_TEMPLATE}"
+            body = await self._engine.evaluate(await self._places.layout(), file, variables)
+            return Jsonnetfile(body, tree, "", JSONNETFILE_TEMPLATE)
+        content = await tree_file(tree.directory, JSONNETFILE)
+        if content is None:
+            return None
+        return Jsonnetfile(read_json(content, Where(repository=tree.title, file=JSONNETFILE)), tree, "")
+
+    async def _add_dependencies(self, instances: Sequence[Instance], merged: Mapping[str, Merged]) -> None:
+        """Show what the instances name in `kapitan.dependencies`."""
+        wanted: dict[str, GitDependency] = {}
+        for instance in instances:
+            for dependency in read_dependencies(instance.name, merged[instance.name]):
+                known = wanted.setdefault(dependency.output_path, dependency)
+                if known.source != dependency.source:
+                    message = (
+                        f"{known.instance} and {instance.name} have other dependencies at {dependency.output_path}"
+                    )
+                    raise CatalogError("invalid", message, where=dependency.where)
+        trees = await at_once(fetch_dependency(self._fetcher, dependency) for dependency in wanted.values())
+        for path, directory in zip(wanted, trees, strict=True):
+            self._places.link(path, directory)
 
     async def _fetch(self, kind: SourceKind, name: str, wanted: Requirement, parameter: str) -> FetchedTree:
         where = Where(parameter=parameter)

@@ -149,7 +149,9 @@ def _spread(links: Mapping[str, Path], files: Mapping[str, bytes]) -> dict[str, 
             directory = spread.pop(above, None)
             if directory is not None and directory.is_dir():
                 for entry in directory.iterdir():
-                    spread.setdefault(f"{above}/{entry.name}", entry)
+                    # The links of a tree stay inside of it.
+                    if entry.exists():
+                        spread.setdefault(f"{above}/{entry.name}", entry.resolve() if entry.is_symlink() else entry)
         if path in files:
             spread.pop(path, None)
     return dict(sorted(spread.items()))

@@ -43,7 +43,9 @@ class CallerSources:
         self._repositories = repositories
         self._runner = runner
         self._offline = offline
-        self._store = TreeStore(cache / "trees")
+        self.trees = cache / "trees"
+        """The directory below which all trees lie."""
+        self._store = TreeStore(self.trees)
         self._places = asyncio.Semaphore(_FETCHES)
         self._fetched: dict[str, asyncio.Task[None]] = {}
 
