@@ -29,6 +29,7 @@ DEFAULT: Final = "default"
 _RBAC = "rbac.authorization.k8s.io"
 ROLE: Final = ResourceType(_RBAC, "v1", "Role", "roles")
 ROLE_BINDING: Final = ResourceType(_RBAC, "v1", "RoleBinding", "rolebindings")
+CLUSTER_ROLE_BINDING: Final = ResourceType(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -98,15 +99,23 @@ class Accounts:
             raise AccountError(f"service account [{account.namespace}/{account.name}] does not exist")
 
     def await_rights(self, owner: Key, account: StampingAccount) -> None:
-        """Wake `owner` at each change of the rights of its account in its own namespace, and in that of the account."""
+        """Wake `owner` at each change of rights in its own namespace, in that of the account, and in all namespaces.
+
+        A ClusterRole whose rules change is not noticed.
+        """
         namespaces = frozenset((owner.namespace, account.namespace))
         if owner in self._awaiting and self._awaiting[owner][0] == namespaces:
             return
         self.stop_awaiting_rights(owner)
         changed = partial(self._right_changed, owner)
         handles = [
-            self._dynamic.open(resource, namespaces=sorted(namespaces), projection=_name_alone, changed=changed)
-            for resource in (ROLE, ROLE_BINDING)
+            self._dynamic.open(
+                resource,
+                namespaces=sorted(namespaces) if resource.namespaced else (None,),
+                projection=_name_alone,
+                changed=changed,
+            )
+            for resource in (ROLE, ROLE_BINDING, CLUSTER_ROLE_BINDING)
         ]
         self._awaiting[owner] = namespaces, handles
 
@@ -127,5 +136,6 @@ class Accounts:
 
 
 def _name_alone(obj: JsonObject) -> JsonObject:
+    fields = ("name", "namespace", "uid", "resourceVersion")
     metadata = obj["metadata"]
-    return {"metadata": {field: metadata[field] for field in ("name", "namespace", "uid", "resourceVersion")}}
+    return {"metadata": {field: metadata[field] for field in fields if field in metadata}}

@@ -11,6 +11,7 @@ from kardinal_local.plane import LoggedRequest
 from kardinal_supplychain.api.kinds import WORKLOAD
 from tests.supplychain.chains import Chains, Requests, blueprint, condition, config_map, resource, template, workload
 from tests.support.accounts import allow, rule
+from tests.support.identities import RESOURCES
 from tests.support.names import POLICIES, TEAM
 
 TEMPLATE = template("only", config_map("$(workload.metadata.name)$", of="web"))
@@ -89,6 +90,33 @@ async def test_new_right_wakes_the_owners_that_lack_it(chains: Chains) -> None:
     assert (await submitted(chains))[0] == "True"
 
 
+async def bind_in_all_namespaces(chains: Chains, account: str) -> None:
+    """Give an account of the team the right to ConfigMaps everywhere."""
+    version = "rbac.authorization.k8s.io/v1"
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "config-maps"}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": TEAM}
+    role: JsonObject = {
+        "apiVersion": version,
+        "kind": "ClusterRole",
+        "metadata": {"name": "config-maps"},
+        "rules": [MAY],
+    }
+    binding: JsonObject = {"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": account}}
+    for obj in (role, binding | {"roleRef": reference, "subjects": [subject]}):
+        await chains.world.client.apply(RESOURCES[obj["kind"]], obj, field_manager="test", force=True)
+
+
+async def test_right_in_all_namespaces_wakes_the_owners_that_lack_it(chains: Chains) -> None:
+    await chains.account("poor")
+    await chains.apply(TEMPLATE, CHAIN, workload(serviceAccountName="poor"))
+    await chains.world.idle(timedelta(hours=1))
+    began = chains.world.clock.monotonic()
+    await bind_in_all_namespaces(chains, "poor")
+    await chains.world.until(lambda: chains.world.find(CONFIG_MAP, "web"))
+    assert chains.world.clock.monotonic() - began < 30
+    assert (await submitted(chains))[0] == "True"
+
+
 async def test_account_without_a_right_is_tried_again_less_and_less(chains: Chains) -> None:
     await chains.account("poor")
     await chains.apply(TEMPLATE, CHAIN, workload(serviceAccountName="poor"))
@@ -105,7 +133,7 @@ async def test_deletion_of_an_owner_that_lacks_rights_closes_its_watches(chains:
     await chains.world.delete(WORKLOAD, "web")
     await chains.world.idle(timedelta(minutes=2))
     watched = {informer.resource.kind for informer in chains.program.manager.dynamic.informers}
-    assert watched & {"Role", "RoleBinding", "ConfigMap"} == set()
+    assert watched & {"Role", "RoleBinding", "ClusterRoleBinding", "ConfigMap"} == set()
 
 
 async def test_right_that_is_taken_away_leaves_the_objects(chains: Chains) -> None:

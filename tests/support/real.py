@@ -54,7 +54,8 @@ _DEFINITIONS = "apiextensions.k8s.io/"
 
 _BUILT_IN = (
     _DEFINITIONS,
-    *("configmaps/", "namespaces/", "roles/", "rolebindings/", "secrets/", "serviceaccounts/"),
+    *("configmaps/", "namespaces/", "secrets/", "serviceaccounts/"),
+    *("roles/", "rolebindings/", "clusterrolebindings/"),
     *("replicasets/", "statefulsets/", "daemonsets/", "jobs/", "cronjobs/"),
     *WORKLOADS,
 )
