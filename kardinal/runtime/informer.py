@@ -193,6 +193,14 @@ class Informer:
         finally:
             self._waiters.remove(waiter)
 
+    def kept(self, obj: JsonObject) -> JsonObject:
+        """Remove managedFields, which no reconciler reads and which take half the memory, and apply the projection.
+
+        Part of the reflector's `Sink`.
+        """
+        obj["metadata"].pop("managedFields", None)
+        return obj if self._projection is None else self._projection(obj)
+
     def replace(self, objects: dict[Key, JsonObject], revision: str) -> None:
         """Replace the whole state and dispatch the differences; part of the reflector's `Sink`."""
         before = dict(self._store.items())
@@ -205,8 +213,7 @@ class Informer:
             if previous is not None and _revision(previous) == _revision(new):
                 objects[key] = previous
             else:
-                kept = objects[key] = self._kept(new)
-                events.extend(_difference(key, previous, kept, initial=not self.synced))
+                events.extend(_difference(key, previous, new, initial=not self.synced))
         self._store.replace(objects)
         self._resource_version = revision
         self._metrics.progressed()
@@ -226,9 +233,9 @@ class Informer:
         old = self._store.get(key)
         if change == "DELETED":
             if self._store.remove(key) is not None:
-                self._dispatch(Event(ChangeKind.DELETED, key, self._kept(obj), None))
+                self._dispatch(Event(ChangeKind.DELETED, key, self.kept(obj), None))
         elif old is None or _revision(old) != _revision(obj):
-            kept = self._kept(obj)
+            kept = self.kept(obj)
             self._store.put(key, kept)
             for event in _difference(key, old, kept, initial=False):
                 self._dispatch(event)
@@ -267,11 +274,6 @@ class Informer:
         except Exception as error:
             self._metrics.handler_failed()
             log.error("an event handler failed", kind=self.resource.kind, key=str(event.key), **describe(error))
-
-    def _kept(self, obj: JsonObject) -> JsonObject:
-        """Remove managedFields, which no reconciler reads and which take half the memory, and apply the projection."""
-        obj["metadata"].pop("managedFields", None)
-        return obj if self._projection is None else self._projection(obj)
 
     def _wake(self) -> None:
         for condition, woken in self._waiters:

@@ -69,8 +69,12 @@ class WatchScope:
 class Sink(Protocol):
     """The receiver of the copy."""
 
+    def kept(self, obj: JsonObject) -> JsonObject:
+        """Return the part of an object to keep, before the rest of a long list arrives."""
+        ...
+
     def replace(self, objects: dict[Key, JsonObject], revision: str) -> None:
-        """Take `objects` as the whole state at `revision`."""
+        """Take `objects`, each as `kept` returned it, as the whole state at `revision`."""
         ...
 
     def apply(self, change: str, obj: JsonObject) -> None:
@@ -221,7 +225,7 @@ class Reflector:
                 elif change == "DELETED":
                     staged.pop(key_of(obj), None)
                 else:
-                    staged[key_of(obj)] = obj
+                    staged[key_of(obj)] = self._sink.kept(obj)
             else:
                 raise ConnectionFailed("the stream ended before the state was complete")
             self._replace(staged, obj["metadata"]["resourceVersion"])
@@ -241,15 +245,18 @@ class Reflector:
         size = self._client.bounds.page
         # With a revision, the server answers from its cache, in one page.
         page = await self._list(resource_version=floor) if floor else await self._list(limit=size)
-        objects = page.items
+        objects = self._kept(page)
         try:
             while page.continue_token:
                 page = await self._list(limit=size, continue_token=page.continue_token)
-                objects.extend(page.items)
+                objects.extend(self._kept(page))
         except Expired:
             page = await self._list()
-            objects = page.items
+            objects = self._kept(page)
         return objects, page.resource_version
+
+    def _kept(self, page: ObjectList) -> list[JsonObject]:
+        return list(map(self._sink.kept, page.items))
 
     async def _list(
         self, *, limit: int | None = None, continue_token: str | None = None, resource_version: str | None = None

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import NoReturn
 
 import pytest
+from aiohttp import web
 
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import JsonObject
 from kardinal.runtime import Event, Handle, Manager
 from kardinal.runtime.dynamic import LINGER
-from tests.runtime.apiserver import WIDGET, WidgetServer, refusal
+from tests.runtime.apiserver import WIDGET, WidgetServer, event_line, refusal
 from tests.runtime.conftest import turns, until
 from tests.support.clock import VirtualClock
 
@@ -149,6 +151,37 @@ async def test_a_projection_keeps_what_it_returns_and_is_a_scope_of_its_own(
     await server.put("a", spec=2)
     await until(lambda: narrowed.list()[0]["spec"] == 2)
     assert "status" not in narrowed.list()[0]
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_an_object_is_projected_before_the_rest_of_its_list_arrives(
+    server: WidgetServer, manager: Manager, streamed: bool
+) -> None:
+    async def hang(_: web.Request) -> NoReturn:
+        await asyncio.Event().wait()
+        raise AssertionError("the event never comes")
+
+    async def first_part(request: web.Request) -> web.StreamResponse:
+        if not streamed:
+            server.fail_next("list", hang)
+            return server._list(request)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(event_line("ADDED", server.objects["default", "w0"]))
+        return await hang(request)
+
+    def projection(obj: JsonObject) -> JsonObject:
+        projected.append(obj["metadata"]["name"])
+        return obj
+
+    projected: list[str] = []
+    server.streams_lists = streamed
+    for number in range(501):
+        await server.put(f"w{number}")
+    server.fail_next("watchlist" if streamed else "list", first_part)
+    handle = manager.dynamic.open(WIDGET, projection=projection, changed=Viewer(manager).changed)
+    await until(lambda: len(projected) == (1 if streamed else 500))
+    assert not handle.synced
 
 
 async def test_a_kind_that_is_not_served_is_told_and_seen_when_it_appears(
