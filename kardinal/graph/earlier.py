@@ -5,16 +5,40 @@ The same means the same objects in memory, not equal ones: an object in the cach
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import is_
 
 from kardinal.graph.compile import CompiledNode
-from kardinal.graph.identity import object_key
+from kardinal.graph.identity import ObjectKey, object_key
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk_types import NodeResult, Remembered, Unobserved, WalkInput
 from kardinal.objects import JsonObject, ResourceType
 
-__all__ = ["EarlierResults"]
+__all__ = ["EarlierResults", "repeatable"]
+
+
+def repeatable(remembered: dict[str, Remembered], answers: Mapping[ObjectKey, JsonObject]) -> dict[str, Remembered]:
+    """Return the results that a later reconcile may repeat: none that was made of an answer to an apply.
+
+    The caches will have an equal object instead of the answer, so that the answer would be in memory without any use.
+    A result comes after those that it was made of.
+    """
+    if not answers:
+        return remembered
+    kept: dict[str, Remembered] = {}
+    for node, each in remembered.items():
+        is_kept = all(other in kept and kept[other].outcome is before for other, before in each.before)
+        if is_kept and not any(answers.get(key) is obj for key, obj in _read_by(each)):
+            kept[node] = each
+    return kept
+
+
+def _read_by(result: Remembered) -> Iterator[tuple[ObjectKey, JsonObject]]:
+    if result.key is not None and result.live is not None:
+        yield result.key, result.live
+    if result.selection is not None:
+        for obj in result.outcome.value:
+            yield object_key(result.selection.resource, obj), obj
 
 
 class EarlierResults:

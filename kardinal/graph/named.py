@@ -1,4 +1,4 @@
-"""The kinds and the objects that the nodes of a spec name, read from the spec as it is, whether it compiles or not.
+"""The kinds and the objects that the nodes of specs name, read from each spec as it is, whether it compiles or not.
 
 They bound what a Graph can own: an owner reference with its uid is no proof, but of all objects that carry one, the
 Graph has made only those that a template in one of its versions can have made.
@@ -6,7 +6,7 @@ Graph has made only those that a template in one of its versions can have made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kardinal.graph.identity import ObjectKey
@@ -15,21 +15,22 @@ __all__ = ["Claims", "Named"]
 
 
 class Named:
-    """The kinds and objects that one version of a spec names.
+    """The kinds and objects that some versions of a spec name.
 
     `kinds`, as apiVersion and kind, are those of all bodies, and `written` those of templates and patches. A body that
     is an expression names none.
     """
 
-    def __init__(self, spec: Mapping[str, Any]) -> None:
+    def __init__(self, specs: Iterable[Mapping[str, Any]] = ()) -> None:
         self.kinds: set[tuple[str, str]] = set()
         self.written: set[tuple[str, str]] = set()
         self.templates = Claims()
         self.patches = Claims()
-        nodes = spec.get("nodes")
-        for node in nodes if isinstance(nodes, list) else ():
-            if isinstance(node, dict):
-                self._add(node)
+        for spec in specs:
+            nodes = spec.get("nodes")
+            for node in nodes if isinstance(nodes, list) else ():
+                if isinstance(node, dict):
+                    self._add(node)
 
     def _add(self, node: Mapping[str, Any]) -> None:
         self.templates.add(node.get("template"))

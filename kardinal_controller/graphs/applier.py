@@ -136,7 +136,7 @@ class Applier:
         if apply.correction:
             self._memory.corrected[key] = self._clock.monotonic()
         self._settle(apply.desired, live)
-        view.add(key, live)
+        view.answers[key] = live
 
     async def _send(self, apply: Apply) -> JsonObject:
         """Apply an object, and its status as a subresource where the kind has one."""

@@ -11,7 +11,7 @@ follows. Secrets are in no cache: they are read as the account in each reconcile
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from functools import partial
 
 from kardinal.graph.identity import (
@@ -70,7 +70,7 @@ class ObservedObjects:
         *,
         graph: Key,
         uid: str,
-        named: Sequence[Named],
+        named: Named,
         own: Collection[ResourceType],
         permits: Permits,
         client: Client | None,
@@ -87,7 +87,8 @@ class ObservedObjects:
         self._own = own
         self._permits = permits
         self._secrets = AccountSecrets(client)
-        self._applied: dict[ObjectKey, JsonObject] = {}
+        self.answers: dict[ObjectKey, JsonObject] = {}
+        """The objects that the API server has returned for applies of this reconcile."""
         self._unopened: dict[ResourceType, None] = {}
         self._tried: set[ResourceType] = set()
         self.opened_as_owned: set[ResourceType] = set()
@@ -97,14 +98,6 @@ class ObservedObjects:
     def has_secrets(self) -> bool:
         """Return whether Secrets were read, of whose changes no event tells."""
         return self._secrets.asked
-
-    def add(self, key: ObjectKey, obj: JsonObject) -> None:
-        """Add the object that the API server has returned for an apply."""
-        self._applied[key] = obj
-
-    def applied(self, key: ObjectKey) -> JsonObject | None:
-        """Return the answer to an apply of this reconcile."""
-        return self._applied.get(key)
 
     async def lent(self) -> bool:
         """Return whether the Graph has an account that the controller may impersonate."""
@@ -130,11 +123,11 @@ class ObservedObjects:
             self._permits.require("list", resource, selection.namespace or "")
             listed = candidates(self._informer(resource), selection)
         found = {object_key(resource, obj): obj for obj in listed}
-        found |= {key: obj for key, obj in self._applied.items() if key.resource == resource}
+        found |= {key: obj for key, obj in self.answers.items() if key.resource == resource}
         return [obj for _, obj in self._current(found) if selection.matches(obj)]
 
     def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
-        found = dict(self._applied)
+        found = dict(self.answers)
         for resource, informer in self._kinds.informers((*self._own, *self.opened_as_owned)).items():
             found |= {object_key(resource, obj): obj for obj in informer.by_index(OWNED, self._uid)}
             recorded = {key: informer.get(key.namespace, key.name) for key in self._ledger.keys(resource)}
@@ -143,7 +136,7 @@ class ObservedObjects:
         return [(key, obj) for key, obj in self._current(found) if self._belongs(key, obj)]
 
     def patched(self) -> list[tuple[ObjectKey, JsonObject]]:
-        found = dict(self._applied)
+        found = dict(self.answers)
         for resource, informer in self._kinds.informers((*self._own, *self.opened_as_owned)).items():
             found |= {object_key(resource, obj): obj for obj in informer.by_index(PATCHED, self._patch_label)}
         found |= self._secrets.marked
@@ -189,19 +182,19 @@ class ObservedObjects:
 
     def _belongs(self, key: ObjectKey, obj: JsonObject) -> bool:
         inside = key.namespace == self._graph.namespace and is_owned_by(obj, self._uid)
-        return (inside or self._ledger.owns(key, obj)) and any(key in each.templates for each in self._named)
+        return (inside or self._ledger.owns(key, obj)) and key in self._named.templates
 
     def _is_patched(self, key: ObjectKey, obj: JsonObject) -> bool:
         # The label is no proof, and proves enough: to give up the fields of a manager that has none changes nothing.
         if self._patch_label not in labels_of(obj) or is_owned_by(obj, self._uid):
             return False
-        return any(key in each.patches for each in self._named) and (key, obj["metadata"]["uid"]) not in self._released
+        return key in self._named.patches and (key, obj["metadata"]["uid"]) not in self._released
 
     def _newer(self, key: ObjectKey, cached: JsonObject | None) -> JsonObject | None:
-        applied = self._applied.get(key)
+        applied = self.answers.get(key)
         if applied is None or cached is None:
             return applied or cached
-        return cached if _revision(cached) > _revision(applied) else applied
+        return cached if _revision(cached) >= _revision(applied) else applied
 
 
 class AccountSecrets:

@@ -7,7 +7,7 @@ written, once, and only then are objects deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,6 +17,7 @@ import structlog
 from kardinal.clock import Clock
 from kardinal.graph.compile import CompiledGraph
 from kardinal.graph.dialect import has_hooks
+from kardinal.graph.earlier import repeatable
 from kardinal.graph.errors import GraphError, GraphProblem
 from kardinal.graph.evaluator import Overruns
 from kardinal.graph.identity import FINALIZER, GraphIdentity, ObjectKey, field_manager
@@ -58,10 +59,6 @@ PASSES = 6
 with this one, to read the kind, and to apply its object."""
 
 
-_Version = tuple[str, int]
-"""The uid and the generation of a Graph or of one of its revisions, which stand for its spec."""
-
-
 @dataclass(slots=True)
 class _Known:
     """The state that a reconcile keeps for the next one of the same Graph; lost without harm."""
@@ -71,8 +68,10 @@ class _Known:
     overruns: Overruns = field(default_factory=Overruns)
     compiled: dict[object, CompiledGraph | GraphError] = field(default_factory=dict)
     remembered: dict[str, Remembered] = field(default_factory=dict)
-    named: dict[_Version, Named] = field(default_factory=dict)
-    """Of the Graph and its revisions."""
+    versions: frozenset[tuple[str, int]] = frozenset()
+    """The uid and the generation of the Graph and of each of its revisions, which stand for their specs."""
+    named: Named = field(default_factory=Named)
+    """Of all of these specs."""
     ledger: Ledger | None = None
     due: datetime | None = None
     """The time of the next walk, if nothing changes before."""
@@ -187,7 +186,10 @@ class GraphReconciler:
         if known is None or known.uid != uid:
             known = self._known[key] = _Known(uid)
         revisions = self._revisions_of(uid)
-        known.named = _named((obj, *revisions), known.named)
+        versions = frozenset((each["metadata"]["uid"], each["metadata"]["generation"]) for each in (obj, *revisions))
+        if known.versions != versions:
+            known.versions = versions
+            known.named = Named(each.get("spec") or {} for each in (obj, *revisions))
         if known.ledger is None:
             known.ledger = Ledger(self._status, key, uid=uid, revisions=revisions)
         owner = self._owners.of(obj)
@@ -198,7 +200,7 @@ class GraphReconciler:
             self._kinds,
             graph=key,
             uid=uid,
-            named=list(known.named.values()),
+            named=known.named,
             own=own,
             permits=Permits(self._rights, account),
             client=acting,
@@ -233,11 +235,9 @@ class GraphReconciler:
 
     async def _find_kinds(self, run: _Run) -> None:
         """Find the kinds that nodes name, and read those of which the Graph may have made or patched objects."""
-        versions = run.known.named.values()
-        named = {kind for version in versions for kind in version.kinds}
-        run.kinds.update(await self._kinds.served(run.key, named - run.kinds.keys()))
-        written = {kind for version in versions for kind in version.written}
-        made = [run.kinds[kind] for kind in written & run.kinds.keys()]
+        named = run.known.named
+        run.kinds.update(await self._kinds.served(run.key, named.kinds - run.kinds.keys()))
+        made = [run.kinds[kind] for kind in named.written & run.kinds.keys()]
         free = run.owner.makes if run.owner is not None else ()
         await run.view.open_owned(
             resource for resource in made if resource.group not in self._reserved or resource in free
@@ -287,8 +287,9 @@ class GraphReconciler:
             outside = _outside(result.applies, run.key)
             await run.ledger.record(revision, dict.fromkeys(outside))
             await run.applier.apply(result.applies, run.view)
-            await run.ledger.record(revision, {key: made for key in outside if (made := run.view.applied(key))})
+            await run.ledger.record(revision, {key: made for key in outside if (made := run.view.answers.get(key))})
         memory.keep(result.reads)
+        run.known.remembered = repeatable(situation.remembered, run.view.answers)
         self._keep_kinds(run, result)
         return result
 
@@ -412,15 +413,6 @@ class GraphReconciler:
             if outcome.reason == "AmbiguousTemplate":
                 note = f"node {outcome.node.id} reads an object that exists; write ref instead of template to say so"
             self._recorder.event(run.obj, type="Warning", reason=outcome.reason, note=note)
-
-
-def _named(objects: Iterable[JsonObject], before: Mapping[_Version, Named]) -> dict[_Version, Named]:
-    """Return what the specs of a Graph and its revisions name; what was found `before` is not looked for again."""
-    versions = {(each["metadata"]["uid"], each["metadata"]["generation"]): each for each in objects}
-    return {
-        version: before[version] if version in before else Named(each.get("spec") or {})
-        for version, each in versions.items()
-    }
 
 
 def _told_nodes(graph: JsonObject) -> Sequence[JsonObject]:

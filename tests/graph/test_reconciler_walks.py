@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from datetime import timedelta
 
 import pytest
 
+from kardinal.graph.walk_types import Remembered
 from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
 from kardinal_controller.graphs.interests import Interests
 from tests.graph.cluster import config
@@ -27,6 +29,20 @@ async def test_graph_is_walked_once_for_its_creation_and_not_for_its_own_writes(
     await world.apply(graph(config("a", {"x": "2"}), config("b", {"x": "${a.metadata.uid}"})))
     assert await walks.take() == 1
     assert await text(world, "a") == "x=2"
+
+
+async def test_answers_to_applies_do_not_stay_in_memory_beside_the_caches(world: World) -> None:
+    walks = Walks(world, await start_engine(world))
+    watch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"selector": {"of": "g"}}}
+    labelled = config("c") | {"template": existing("c", of="g")}
+    await world.apply(
+        graph(config("a"), config("b", {"x": "${a.metadata.uid}"}), labelled, {"id": "w", "watch": watch})
+    )
+    assert await walks.take() == 1
+    remembered = [each for each in gc.get_objects() if isinstance(each, Remembered)]
+    read = [each.outcome.value if each.selection is not None else [each.live] for each in remembered]
+    # Only an answer has them.
+    assert not [obj for objects in read for obj in objects if obj is not None and "managedFields" in obj["metadata"]]
 
 
 async def test_change_by_another_hand_walks_the_graphs_that_it_concerns_alone(world: World) -> None:
