@@ -1,4 +1,4 @@
-"""The documents CatalogTenant and CatalogCluster, and the class in which a cluster's facts enter the hierarchy.
+"""The clusters of the documents CatalogTenant and CatalogCluster, and the class in which facts enter the hierarchy.
 
 The documents are the files of `kardinal catalog compile -f`, and resources of the same kinds in a cluster.
 """
@@ -8,51 +8,71 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from kardinal.catalog.errors import CatalogError, Where
+from kardinal.catalog.kinds import (
+    CATALOG_CLUSTER,
+    CATALOG_TENANT,
+    FACTS_LIMIT,
+    REQUIRED_FACTS,
+    CatalogCluster,
+    CatalogRepository,
+    CatalogTenant,
+)
 from kardinal.catalog.values import Cluster, ConfigRepository, Tenant
+from kardinal.models.base import DNS_LABEL_PATTERN, Resource
+from kardinal.models.unknown_fields import unknown_fields
 from kardinal.objects import JsonObject
 from kardinal.objects.suggestions import nearest
 
-__all__ = ["CLUSTER", "TENANT", "cluster_class", "find_cluster", "read_inventory"]
+__all__ = ["cluster_class", "cluster_of", "find_cluster", "read_inventory"]
 
-CLUSTER = "CatalogCluster"
-TENANT = "CatalogTenant"
-_API_VERSION = "kardinal.io/v1alpha1"
-_REQUIRED_FACTS = ("distribution", "cloud")
-_FACTS_LIMIT = 4 << 10
-"""The most bytes of a cluster's facts as JSON, because the Graph of a Pipeline carries them."""
-_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+R = TypeVar("R", bound=Resource)
+
 _RESERVED = ("components", "defaults", "global", "params")
-
-_TENANT_FIELDS = (
-    "displayName",
-    "global",
-    "inventory",
-    "componentBaseURL",
-    "sources",
-    "secretRefs",
-    "refPrefixes",
-)
-_CLUSTER_FIELDS = ("displayName", "tenant", "facts", "dynamicFacts", "global", "inventory", "catalog")
-_REPOSITORY_FIELDS = ("url", "revision", "secretRef")
 
 
 def read_inventory(documents: Iterable[JsonObject]) -> dict[str, Cluster]:
     """Return the clusters of these documents by name. Raises `CatalogError` for a document that is wrong."""
-    tenants: dict[str, Tenant] = {}
-    clusters: dict[str, _Document] = {}
+    tenants: dict[str, CatalogTenant] = {}
+    clusters: dict[str, CatalogCluster] = {}
     for body in documents:
-        document = _Document.read(body)
-        known: Mapping[str, object] = tenants if document.kind == TENANT else clusters
-        if document.name in known:
-            raise document.error("there are two documents of this name")
-        if document.kind == TENANT:
-            tenants[document.name] = _tenant(document)
+        kind = body.get("apiVersion"), body.get("kind")
+        if kind == (CATALOG_TENANT.api_version, CATALOG_TENANT.kind):
+            _add(tenants, _validated(CatalogTenant, body))
+        elif kind == (CATALOG_CLUSTER.api_version, CATALOG_CLUSTER.kind):
+            _add(clusters, _validated(CatalogCluster, body))
         else:
-            clusters[document.name] = document
-    return {name: _cluster(document, tenants) for name, document in sorted(clusters.items())}
+            message = f"is neither {CATALOG_TENANT.kind} nor {CATALOG_CLUSTER.kind} of {CATALOG_TENANT.api_version}"
+            raise CatalogError("invalid", message, where=Where(file=str(body.get("kind") or "a document")))
+    return {name: cluster_of(clusters[name], tenants) for name in sorted(clusters)}
+
+
+def cluster_of(cluster: CatalogCluster, tenants: Mapping[str, CatalogTenant]) -> Cluster:
+    """Return a cluster with its tenant, which is one of `tenants`. Raises `CatalogError`."""
+    spec = cluster.spec
+    if spec.tenant not in tenants:
+        near = nearest(spec.tenant, tenants)
+        remedy = f"Did you mean {near}?" if near else ""
+        raise _error(cluster, "spec.tenant", f"there is no {CATALOG_TENANT.kind} {spec.tenant}", remedy=remedy)
+    for fact in REQUIRED_FACTS:
+        if not spec.facts.get(fact):
+            raise _error(cluster, f"spec.facts.{fact}", "this fact is required")
+    _check_size(cluster, spec.facts, "spec.facts")
+    _check_size(cluster, spec.dynamic_facts, "spec.dynamicFacts")
+    return Cluster(
+        name=cluster.metadata.name,
+        display_name=spec.display_name,
+        tenant=_tenant(tenants[spec.tenant]),
+        facts=spec.facts,
+        dynamic_facts=spec.dynamic_facts,
+        global_=_repository(spec.global_) if spec.global_ else None,
+        inventory=_repository(spec.inventory) if spec.inventory else None,
+        catalog_url=spec.catalog.url if spec.catalog else "",
+    )
 
 
 def find_cluster(clusters: Mapping[str, Cluster], name: str) -> Cluster:
@@ -84,143 +104,60 @@ def cluster_class(cluster: Cluster, components: Mapping[str, JsonObject]) -> byt
     return json.dumps({"parameters": parameters}, ensure_ascii=False, sort_keys=True).encode()
 
 
-class _Document:
-    """A document while it is read, for errors with its name and the path of a field."""
-
-    def __init__(self, kind: str, name: str, spec: JsonObject) -> None:
-        self.kind = kind
-        self.name = name
-        self.spec = spec
-
-    @classmethod
-    def read(cls, body: JsonObject) -> _Document:
-        kind = str(body.get("kind") or "")
-        metadata = body.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else None
-        document = cls(kind, str(name or ""), {})
-        if body.get("apiVersion") != _API_VERSION or kind not in (TENANT, CLUSTER):
-            raise document.error(f"is neither {TENANT} nor {CLUSTER} of {_API_VERSION}")
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise document.error("needs a name of a-z, 0-9 and -, of at most 63 characters", field="metadata.name")
-        spec = body.get("spec")
-        if not isinstance(spec, dict):
-            raise document.error("has no spec", field="spec")
-        document.spec = spec
-        document.check_fields(spec, "spec", _TENANT_FIELDS if kind == TENANT else _CLUSTER_FIELDS)
-        return document
-
-    def error(self, message: str, *, field: str = "", remedy: str = "") -> CatalogError:
-        place = " ".join(part for part in (self.kind, self.name, field) if part) or "a document"
-        return CatalogError("invalid", message, where=Where(file=place), remedy=remedy)
-
-    def check_fields(self, found: Mapping[str, Any], path: str, known: tuple[str, ...]) -> None:
-        for field in found:
-            if field not in known:
-                near = nearest(str(field), known)
-                remedy = f"Did you mean {near}?" if near else f"There are: {', '.join(known)}"
-                raise self.error("is no field", field=f"{path}.{field}", remedy=remedy)
-
-    def text(self, field: str, *, required: bool = False) -> str:
-        value = self.spec.get(field)
-        if value is None and not required:
-            return ""
-        if not isinstance(value, str) or (required and not value):
-            raise self.error("has to be a string", field=f"spec.{field}")
-        return value
-
-    def texts(self, field: str) -> tuple[str, ...]:
-        value = self.spec.get(field)
-        if value is None:
-            return ()
-        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-            raise self.error("has to be a list of strings", field=f"spec.{field}")
-        return tuple(value)
-
-    def repository(self, field: str) -> ConfigRepository | None:
-        value = self.spec.get(field)
-        if value is None:
-            return None
-        path = f"spec.{field}"
-        if not isinstance(value, dict):
-            raise self.error("has to be an object with a url", field=path)
-        self.check_fields(value, path, _REPOSITORY_FIELDS)
-        url = value.get("url")
-        revision = value.get("revision") or ""
-        if not isinstance(url, str) or not url:
-            raise self.error("is required", field=f"{path}.url")
-        if not isinstance(revision, str):
-            raise self.error("has to be a string", field=f"{path}.revision")
-        return ConfigRepository(url, revision)
+def _add(known: dict[str, R], found: R) -> None:
+    if known.setdefault(found.metadata.name, found) is not found:
+        raise _error(found, "", "there are two documents of this name")
 
 
-def _tenant(document: _Document) -> Tenant:
-    global_ = document.repository("global")
-    inventory = document.repository("inventory")
-    if document.name in _RESERVED:
-        raise document.error("the classes of Commodore have this name", remedy="Name it t-…, for example")
-    if global_ is None or inventory is None:
-        raise document.error("is required", field=f"spec.{'inventory' if global_ else 'global'}")
-    return Tenant(
-        name=document.name,
-        display_name=document.text("displayName"),
-        global_=global_,
-        inventory=inventory,
-        component_base_url=document.text("componentBaseURL"),
-        sources=document.texts("sources"),
-        ref_prefixes=document.texts("refPrefixes"),
-    )
-
-
-def _cluster(document: _Document, tenants: Mapping[str, Tenant]) -> Cluster:
-    name = document.text("tenant", required=True)
-    tenant = tenants.get(name)
-    if tenant is None:
-        near = nearest(name, tenants)
-        raise document.error(
-            f"there is no {TENANT} {name}", field="spec.tenant", remedy=f"Did you mean {near}?" if near else ""
-        )
-    catalog = document.spec.get("catalog")
-    url = catalog.get("url") if isinstance(catalog, dict) else None
-    return Cluster(
-        name=document.name,
-        display_name=document.text("displayName"),
-        tenant=tenant,
-        facts=_facts(document),
-        dynamic_facts=_dynamic_facts(document),
-        global_=document.repository("global"),
-        inventory=document.repository("inventory"),
-        catalog_url=url if isinstance(url, str) else "",
-    )
-
-
-def _facts(document: _Document) -> Mapping[str, str]:
-    facts = document.spec.get("facts")
-    if not isinstance(facts, dict):
-        facts = {}
-    for fact, value in facts.items():
-        if not isinstance(value, str):
-            raise document.error("has to be a string: put it in quotes", field=f"spec.facts.{fact}")
-    for fact in _REQUIRED_FACTS:
-        if not facts.get(fact):
-            raise document.error("this fact is required", field=f"spec.facts.{fact}")
-    _check_size(document, facts, "spec.facts")
-    return facts
-
-
-def _dynamic_facts(document: _Document) -> JsonObject:
-    facts = document.spec.get("dynamicFacts")
-    if facts is None:
-        return {}
-    if not isinstance(facts, dict):
-        raise document.error("has to be an object", field="spec.dynamicFacts")
-    _check_size(document, facts, "spec.dynamicFacts")
-    return facts
-
-
-def _check_size(document: _Document, facts: JsonObject, field: str) -> None:
+def _validated(model: type[R], body: JsonObject) -> R:
+    """Return a document as a model. Raises `CatalogError` with the path of the field."""
+    kind, metadata = str(body["kind"]), body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else ""
+    subject = f"{kind} {name or 'without a name'}"
+    for unknown in unknown_fields(model, {"spec": body.get("spec")}):
+        remedy = unknown.remedy[:1].upper() + unknown.remedy[1:]
+        raise CatalogError("invalid", "unknown field", where=Where(file=f"{subject} {unknown.field}"), remedy=remedy)
     try:
-        size = len(json.dumps(facts, ensure_ascii=False).encode())
+        resource = model.model_validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise CatalogError("invalid", str(first["msg"]), where=Where(file=f"{subject} {place}")) from None
+    if len(resource.metadata.name) > 63 or not re.fullmatch(DNS_LABEL_PATTERN, resource.metadata.name):
+        message = "has to be of a-z, 0-9 and -, of at most 63 characters: it becomes the name of classes"
+        raise CatalogError("invalid", message, where=Where(file=f"{subject} metadata.name"))
+    return resource
+
+
+def _tenant(tenant: CatalogTenant) -> Tenant:
+    if tenant.metadata.name in _RESERVED:
+        message = "the classes of every catalog have this name"
+        raise _error(tenant, "metadata.name", message, remedy="Name it t-…, for example")
+    spec = tenant.spec
+    return Tenant(
+        name=tenant.metadata.name,
+        display_name=spec.display_name,
+        global_=_repository(spec.global_),
+        inventory=_repository(spec.inventory),
+        component_base_url=spec.component_base_url or "",
+        sources=spec.sources,
+        ref_prefixes=spec.ref_prefixes,
+    )
+
+
+def _repository(found: CatalogRepository) -> ConfigRepository:
+    return ConfigRepository(found.url, found.revision or "")
+
+
+def _check_size(cluster: CatalogCluster, facts: Mapping[str, Any], field: str) -> None:
+    try:
+        size = len(json.dumps(facts, ensure_ascii=False, allow_nan=False).encode())
     except (TypeError, ValueError):
-        raise document.error("has a value that JSON does not have", field=field, remedy="Put it in quotes") from None
-    if size > _FACTS_LIMIT:
-        raise document.error(f"has {size:,} bytes; there may be {_FACTS_LIMIT:,}", field=field)
+        raise _error(cluster, field, "has a value that JSON does not have", remedy="Put it in quotes") from None
+    if size > FACTS_LIMIT:
+        raise _error(cluster, field, f"has {size:,} bytes; there may be {FACTS_LIMIT:,}")
+
+
+def _error(resource: Resource, field: str, message: str, *, remedy: str = "") -> CatalogError:
+    place = " ".join(part for part in (resource.resource.kind, resource.metadata.name, field) if part)
+    return CatalogError("invalid", message, where=Where(file=place), remedy=remedy)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 from pydantic import ValidationError
 
+from kardinal.catalog.kinds import CATALOG_CLUSTER, CATALOG_TENANT, CatalogCluster, CatalogTenant
 from kardinal.cli.crd_rules import broken_rules
 from kardinal.cli.errors import CommandError
 from kardinal.cli.files import read_texts
@@ -26,15 +27,12 @@ from kardinal.objects.suggestions import nearest
 from kardinal.objects.text import escaped
 from kardinal.promotion.api import Bundle, Pipeline, PolicyGate
 from kardinal.promotion.api.approval import Approval
-from kardinal.promotion.api.catalog import CatalogCluster, CatalogTenant
 from kardinal.promotion.api.graph import Graph
 from kardinal.promotion.api.metric_check import MetricCheck
 from kardinal.promotion.api.subscription import Subscription
 from kardinal.promotion.kinds import (
     APPROVAL,
     BUNDLE,
-    CATALOG_CLUSTER,
-    CATALOG_TENANT,
     METRIC_CHECK,
     PIPELINE,
     POLICY_GATE,

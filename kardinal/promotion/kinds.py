@@ -11,8 +11,6 @@ from kardinal.objects.resource_type import ResourceType
 __all__ = [
     "APPROVAL",
     "BUNDLE",
-    "CATALOG_CLUSTER",
-    "CATALOG_TENANT",
     "METRIC_CHECK",
     "PIPELINE",
     "POLICY_GATE",
@@ -27,5 +25,3 @@ POLICY_GATE = ResourceType("kardinal.io", "v1alpha1", "PolicyGate", "policygates
 PROMOTION_STEP = ResourceType("kardinal.io", "v1alpha1", "PromotionStep", "promotionsteps")
 METRIC_CHECK = ResourceType("kardinal.io", "v1alpha1", "MetricCheck", "metricchecks")
 SUBSCRIPTION = ResourceType("kardinal.io", "v1alpha1", "Subscription", "subscriptions")
-CATALOG_CLUSTER = ResourceType("kardinal.io", "v1alpha1", "CatalogCluster", "catalogclusters")
-CATALOG_TENANT = ResourceType("kardinal.io", "v1alpha1", "CatalogTenant", "catalogtenants")

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from kardinal.catalog.kinds import CATALOG_CLUSTER, CATALOG_TENANT, CatalogCluster, CatalogTenant
 from kardinal.kube import Invalid
-from kardinal.promotion.api import CatalogCluster, CatalogTenant
-from kardinal.promotion.kinds import CATALOG_CLUSTER, CATALOG_TENANT
 from tests.support.names import TEAM
 from tests.support.world import World
 

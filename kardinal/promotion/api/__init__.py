@@ -1,7 +1,7 @@
 """The custom resources: their models, which are the only definition of their fields, and the generated names.
 
 crds                           the CRDs, generated from the models
-pipeline, bundle, promotion_step, policy_gate, approval, graph, metric_check, subscription, catalog   the kinds
+pipeline, bundle, promotion_step, policy_gate, approval, graph, metric_check, subscription   one module per kind
 health, evidence, bundle_artifacts   parts that several kinds share
 names, commands, signature     labels and generated names, commands for people, the signature of the webhook
 image, chart, artifacts        versions of artifacts as text, and their validation
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kardinal.promotion.api.approval import Approval
     from kardinal.promotion.api.bundle import Bundle
-    from kardinal.promotion.api.catalog import CatalogCluster, CatalogTenant
     from kardinal.promotion.api.conditions import set_condition
     from kardinal.promotion.api.graph import Graph, GraphRevision
     from kardinal.promotion.api.metric_check import MetricCheck
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Approval",
     "Bundle",
-    "CatalogCluster",
-    "CatalogTenant",
     "Graph",
     "GraphRevision",
     "MetricCheck",
@@ -45,7 +42,6 @@ __all__ = [
 _MODULES = {
     "approval": "Approval",
     "bundle": "Bundle",
-    "catalog": "CatalogCluster CatalogTenant",
     "conditions": "set_condition",
     "graph": "Graph GraphRevision",
     "metric_check": "MetricCheck",

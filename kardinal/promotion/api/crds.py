@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from kardinal.catalog.kinds import CatalogCluster, CatalogTenant
 from kardinal.models.base import Resource
 from kardinal.models.crds import AGE, MESSAGE, READY, REASON, Column, DefinedKind, definition, write_definitions
 from kardinal.promotion.api.approval import Approval
 from kardinal.promotion.api.bundle import Bundle
-from kardinal.promotion.api.catalog import CatalogCluster, CatalogTenant
 from kardinal.promotion.api.graph import Graph, GraphRevision
 from kardinal.promotion.api.metric_check import MetricCheck
 from kardinal.promotion.api.pipeline import Pipeline

@@ -12,10 +12,12 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from kardinal.models.base import DnsLabel, Model, Name, RelativePath, Resource, SecretReference, ShortText, Url
 from kardinal.objects import ResourceType
-from kardinal.promotion.kinds import CATALOG_CLUSTER, CATALOG_TENANT
 
 __all__ = [
+    "CATALOG_CLUSTER",
+    "CATALOG_TENANT",
     "FACTS_LIMIT",
+    "REQUIRED_FACTS",
     "CatalogCluster",
     "CatalogClusterSpec",
     "CatalogLocation",
@@ -23,6 +25,9 @@ __all__ = [
     "CatalogTenant",
     "CatalogTenantSpec",
 ]
+
+CATALOG_CLUSTER = ResourceType("kardinal.io", "v1alpha1", "CatalogCluster", "catalogclusters")
+CATALOG_TENANT = ResourceType("kardinal.io", "v1alpha1", "CatalogTenant", "catalogtenants")
 
 FACTS_LIMIT = 4_096
 """The most characters of all facts of a cluster, names and values together."""
