@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from kardinal.processes.errors import ChildDeadlineExceeded, ChildStopped
 from kardinal.processes.memory_shares import LOOKED_AT_EVERY, MemoryPool
 
-__all__ = ["BLOCK", "ChildLimits", "Children", "Ended"]
+__all__ = ["BLOCK", "ChildLimits", "Children", "Ended", "close_pipes", "kill_group", "reap_group"]
 
 _SCRIPT = """\
 ulimit -d "$1" 2>/dev/null
@@ -96,7 +96,7 @@ class Children:
             self._closed = True
             for process, may_finish in self._running.items():
                 if not may_finish:
-                    _kill(process)
+                    kill_group(process)
 
     def wait(self) -> None:
         """Wait until all children have ended, for at most `ending` seconds. Blocks."""
@@ -107,7 +107,7 @@ class Children:
         """Kill all children that are still running."""
         with self._changed:
             for process in self._running:
-                _kill(process)
+                kill_group(process)
 
     def run(
         self,
@@ -167,10 +167,10 @@ class Children:
                 del self._running[process]
                 closed = self._closed
                 self._changed.notify_all()
-            _kill(process)
+            kill_group(process)
             code = process.wait()
-            _close_pipes(process)
-            _reap_group(process.pid)
+            close_pipes(process)
+            reap_group(process.pid)
         if closed and code < 0:
             raise ChildStopped(name)
         return Ended(code, text.decode("utf-8", "replace"))
@@ -200,18 +200,20 @@ def _follow(
                         feed(line.decode("utf-8", "replace"))
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process group of a child that was started in a session of its own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+def close_pipes(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipes of a child that has ended."""
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
 
 
-def _reap_group(group: int) -> None:
+def reap_group(group: int) -> None:
     """Wait for processes that the child has started: process 1 of a container inherits them."""
     with contextlib.suppress(ChildProcessError):
         while True:

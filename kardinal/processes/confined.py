@@ -7,8 +7,8 @@ open sockets past the filter, and the system calls that read the memory of other
 
 The plan consists of the options before `--`, built by `isolation.confine`:
 
-    --output=FILE      its standard output
-    --input=FILE       its standard input
+    --output=FILE      its standard output; defaults to that of this process
+    --input=FILE       its standard input; defaults to that of this process
     --own=PATH         may be read and written; the first one is the directory in which it is started
     --read=PATH        may be read
     --run=PATH         may be read and run
@@ -102,8 +102,8 @@ def main() -> None:
 
 
 def _enter(plan: dict[str, list[str]], arguments: list[str]) -> None:
-    output = os.open(plan["output"][0], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.dup2(output, 1)
+    for path in plan.get("output", ()):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
     for path in plan.get("input", ()):
         os.dup2(os.open(path, os.O_RDONLY), 0)
     # Not the directory in which the agent was started: git looks for a repository there.

@@ -1,8 +1,10 @@
 """The errors of a child that was killed.
 
     ChildStopped                the child was killed, or not started, because its owner closes
-    ├── DeadlineExceeded        the child ran longer than its deadline
-    └── ShareExceeded           the child, or all children of its kind together, used too much memory
+    ├── ChildDeadlineExceeded   the child ran longer than its deadline
+    ├── ShareExceeded           the child, or all children of its kind together, used too much memory
+    ├── AnswerTooLong           its answer has more bytes than allowed (`workers`)
+    └── WorkerEnded             the child ended by itself, before it has answered
 
 An owner with a more specific message, for example with the option that raises a deadline, catches these errors and
 raises its own.
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["ChildDeadlineExceeded", "ChildStopped", "ShareExceeded"]
+__all__ = ["ChildDeadlineExceeded", "ChildStopped", "ShareExceeded", "WorkerEnded"]
 
 
 class ChildStopped(KardinalError):
@@ -44,3 +46,12 @@ class ShareExceeded(ChildStopped):
             remedy="Raise the memory limit of the container",
             transient=beside_others,
         )
+
+
+class WorkerEnded(ChildStopped):
+    """A worker ended before it has answered. `code`: its exit code, negative for a signal. `text`: its last words."""
+
+    def __init__(self, name: str, code: int, text: str) -> None:
+        KardinalError.__init__(self, f"{name} ended with {code}", transient=False)
+        self.code = code
+        self.text = text

@@ -80,18 +80,20 @@ def confine(
     *,
     programs: Sequence[str],
     home: Path,
-    output: Path,
+    output: Path | None,
     network: bool,
     walls: Walls,
     input: Path | None = None,  # noqa: A002 - beside `output`
+    readable: Sequence[Path] = (),
 ) -> list[str]:
     """Return the command that runs `command` in isolation, with its standard output in the file `output`.
 
     `programs`: the absolute paths of the programs that it may run. `home`: the directory that it may read and write, in
-    which it is started. `input`: the file that is its standard input; defaults to an empty one.
+    which it is started. Without `output` and `input` the child inherits both. `readable`: other files and directories
+    that it may read.
     """
     run: list[str] = []
-    read: list[str] = []
+    read = [str(path) for path in readable]
     for program in programs:
         run.append(program)
         if network or not _is_static(program):
@@ -99,7 +101,9 @@ def confine(
             read += _LINKER
     if network:
         read += _FETCHING
-    plan = [f"--output={output}", *(f"--own={path}" for path in (home, *_DEVICES))]
+    plan = [f"--own={path}" for path in (home, *_DEVICES)]
+    if output is not None:
+        plan.append(f"--output={output}")
     if input is not None:
         plan.append(f"--input={input}")
     plan += (f"--read={path}" for path in read)

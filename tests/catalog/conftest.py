@@ -1,10 +1,18 @@
+"""Compilations in this process, and workers that merge and render in processes of their own."""
+
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kardinal.catalog.engine import CatalogWorkers, WorkerEngine
 from tests.catalog.compilations import Compilation
+
+StartEngine = Callable[..., WorkerEngine]
 
 _POLLER = "anon_inode:[eventpoll]"
 
@@ -24,3 +32,16 @@ def go_runtime() -> None:
 @pytest.fixture
 def compilation(tmp_path: Path) -> Compilation:
     return Compilation(tmp_path)
+
+
+@pytest.fixture
+def start_engine(tmp_path: Path) -> Iterator[StartEngine]:
+    """Return the engine of workers that read `tmp_path`, or `trees`; all workers are killed after the test."""
+    with ExitStack() as stack:
+
+        def start(*trees: Path, **options: Any) -> WorkerEngine:
+            workers = CatalogWorkers(**{"jobs": 1, **options})
+            stack.callback(workers.close)
+            return WorkerEngine(workers, *(trees or (tmp_path,)))
+
+        yield start
