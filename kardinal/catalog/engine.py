@@ -81,11 +81,11 @@ class CatalogWorkers:
             log.warning("catalogs are compiled without isolation", missing=missing)
 
     async def stop(self) -> None:
-        """Do the same as `close`."""
-        self.close()
+        """Do the same as `close`, which blocks, on a thread."""
+        await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """Kill the workers, and start no others."""
+        """Kill the workers, remove their directories, and start no others. Blocks."""
         self._closed = True
         for worker in self._all:
             worker.process.kill()
