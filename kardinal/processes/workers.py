@@ -71,7 +71,7 @@ class WorkerProcess:
 
     @property
     def ended(self) -> bool:
-        """Whether the child has ended; it answers no more then."""
+        """Return whether the child has ended; it answers no more then."""
         return self._closed or self._process.poll() is not None
 
     def ask(self, request: bytes, *, deadline: float, longest: int) -> bytes:

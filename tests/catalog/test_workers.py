@@ -103,7 +103,7 @@ async def test_instances_are_rendered_in_order(start_engine: StartEngine, tmp_pa
     assert all(list(made.files.values()) == [f"name: {made.instance}\n".encode()] for made in rendered)
 
 
-async def test_of_several_failures_the_first_one_is_told(start_engine: StartEngine, tmp_path: Path) -> None:
+async def test_the_first_of_several_failures_is_told(start_engine: StartEngine, tmp_path: Path) -> None:
     layout = component(tmp_path, main_jsonnet="{}", bad_jsonnet="error 'planted'")
     good, inventory = instances("a", "b")
     bad, failing = instances("c", "d", "e", file="bad.jsonnet")
