@@ -342,6 +342,10 @@ class _Pass:
         if is_bundle(desired):
             return self._bundle(state, stamping, found, desired)
         state.is_confidential |= (found.group, found.kind) == (SECRET.group, SECRET.kind)
+        name = desired["metadata"].get("name")
+        if name is not None and (other := self._stamped.setdefault((found, name), state.name)) != state.name:
+            finding = conditions.duplicate_object(state.name, other=other, qualified=qualified(found, name))
+            return _failed(state, finding)
         if stamping.template.lifecycle == "mutable":
             return self._mutable(state, stamping, found, desired)
         return self._run(state, stamping, found, desired)
@@ -382,10 +386,6 @@ class _Pass:
         self, state: ResourceState, stamping: Stamping, type_: ResourceType, desired: JsonObject
     ) -> ResourceState | None:
         name = desired["metadata"]["name"]
-        other = self._stamped.setdefault((type_, name), state.name)
-        if other != state.name:
-            finding = conditions.duplicate_object(state.name, other=other, qualified=qualified(type_, name))
-            return _failed(state, finding)
         live = self._observed.live(type_, name)
         last = self._realization.last_runs.get(state.name)
         if live is None and (gone := self._finished(type_, desired)) is not None:

@@ -137,6 +137,25 @@ async def test_cluster_scoped_object_is_refused(beside: Chains) -> None:
     await goes_on(beside)
 
 
+@pytest.mark.parametrize("lifecycles", [("mutable", "immutable"), ("immutable", "mutable"), ("immutable",) * 2])
+async def test_second_resource_with_the_object_of_another_is_refused(
+    beside: Chains, lifecycles: tuple[str, str]
+) -> None:
+    names = ("first", "second")
+    body = config_map("same", v="$(params.v)$")
+    await beside.apply(
+        *(template(name, body, lifecycle=each) for name, each in zip(names, lifecycles, strict=True)),
+        blueprint(*map(resource, names), serviceAccountRef=DEV),
+        workload(params=[{"name": "v", "value": "x"}]),
+    )
+    assert condition(await beside.resource("first"), "Ready")[0] == "True"
+    _, reason, message = condition(await beside.resource("second"), "ResourceSubmitted")
+    assert reason == "DuplicateObject"
+    assert "configmaps/same" in message
+    labels = (await beside.get(CONFIG_MAP, "same"))["metadata"]["labels"]
+    assert labels["carto.run/resource-name"] == "first"
+
+
 async def test_longest_names_are_stamped(beside: Chains) -> None:
     name = "n" * 253
     run = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "$(workload.metadata.name)$"}}

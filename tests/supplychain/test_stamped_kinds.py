@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kardinal.objects import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, JOB, JsonObject, ResourceType
+from kardinal.objects import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, JOB, SECRET, JsonObject, ResourceType
 from kardinal.runtime.dynamic import LINGER
 from kardinal_supplychain.api.kinds import DELIVERABLE, WORKLOAD
 from tests.supplychain.chains import (
@@ -143,6 +143,25 @@ async def test_kinds_are_watched_while_an_owner_needs_them(widgets: Chains) -> N
     await widgets.world.delete(WORKLOAD, "web")
     await widgets.world.live(timedelta(seconds=LINGER + 1))
     assert [each.resource.kind for each in dynamic.informers if each.labels] == []
+
+
+async def test_of_secrets_only_the_stamped_ones_are_cached(chains: Chains) -> None:
+    """Trap: a cache of all Secrets of the cluster, whatever was stamped (#984)."""
+
+    def cached() -> set[str]:
+        informers = [each for each in chains.program.manager.dynamic.informers if each.resource == SECRET]
+        return {obj["metadata"]["name"] for informer in informers for obj in informer.list()}
+
+    await chains.account("dev", rule("*", on="secrets"))
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "stamped"}, "data": {"a": "YQ=="}}
+    theirs = {**body, "metadata": {"name": "theirs", "namespace": TEAM}}
+    await chains.world.client.create(SECRET, theirs)
+    chain = blueprint(resource("s", kind="ClusterTemplate"), serviceAccountRef={"name": "dev"})
+    await chains.apply(template("s", body, kind="ClusterTemplate"), chain)
+    assert cached() == set()
+    await chains.apply(workload())
+    assert condition(await chains.resource("s"), "Ready")[0] == "True"
+    assert cached() == {"stamped"}
 
 
 def job(image: str) -> JsonObject:
