@@ -10,9 +10,8 @@ from kardinal.catalog.errors import CatalogError
 from kardinal.catalog.references import ReferenceFiles, reference_files
 from kardinal.catalog.values import Merged
 
-ADDRESS = {
-    "kapitan": {"secrets": {"vaultkv": {"VAULT_ADDR": "https://vault", "auth": "token", "mount": "clusters/kv"}}}
-}
+VAULT = {"VAULT_ADDR": "https://vault", "auth": "token", "mount": "clusters/kv"}
+ADDRESS = {"kapitan": {"secrets": {"vaultkv": VAULT}}}
 
 
 def node(**parameters: Any) -> Merged:

@@ -22,6 +22,7 @@ from kardinal.catalog.errors import CatalogError
 from kardinal.catalog.values import Merged
 from kardinal.catalog.worker.emit import yaml_text
 from kardinal.catalog.worker.files import Files
+from kardinal.catalog.worker.templates import Templates
 from kardinal.catalog.worker.yaml_documents import load_documents
 from kardinal.objects.text import cut
 
@@ -52,8 +53,9 @@ class Natives:
     `failure`: the error of the last function that failed.
     """
 
-    def __init__(self, files: Files, inventory: Mapping[str, Merged], instance: str) -> None:
+    def __init__(self, files: Files, templates: Templates, inventory: Mapping[str, Merged], instance: str) -> None:
         self._files = files
+        self._templates = templates
         self._inventory = inventory
         self._instance = instance
         self._nodes: dict[str | None, Any] = {}
@@ -63,6 +65,7 @@ class Natives:
         """Return the functions of kapitan."""
         return self._guarded(
             {
+                "jinja2_render_file": (("name", "ctx"), self._jinja2_render_file),
                 "file_read": (("name",), lambda name: self._files.read_text(self._found(name))),
                 "file_exists": (("name",), self._file_exists),
                 "dir_files_list": (("name",), self._dir_files_list),
@@ -121,6 +124,9 @@ class Natives:
         if found is None:
             raise FileNotFoundError(name)
         return found
+
+    def _jinja2_render_file(self, name: str, variables: str) -> str:
+        return self._templates.render(self._found(name), json.loads(variables))
 
     def _file_exists(self, name: str) -> dict[str, Any]:
         found = self._files.find(name)

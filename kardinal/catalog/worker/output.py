@@ -41,7 +41,11 @@ class Output:
         path = posixpath.normpath(output_path)
         if self._base and (path == self._base or path.startswith(f"{self._base}/")):
             return path
-        return _joined(self.directory, output_path, f"the output path {cut(output_path, 200)!r}")
+        return self.below(output_path)
+
+    def below(self, path: str) -> str:
+        """Return the directory at a path of the instance's files. Raises `CatalogError` if it leads out of them."""
+        return _joined(self.directory, path, f"the output path {cut(path, 200)!r}")
 
     def write(self, directory: str, name: str, content: bytes, *, executable: bool = False) -> None:
         """Write a file below a directory that `place` has returned. Raises `CatalogError`."""

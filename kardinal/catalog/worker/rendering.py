@@ -1,4 +1,4 @@
-"""Render the inputs of an instance, in their order, into files.
+"""Render the inputs of an instance, in their order, into files; then apply its filters.
 
 A later input sees the files of the earlier ones, and replaces a file of the same path. What an input renders from text
 (all but `copy`) has its secret references replaced by tokens.
@@ -6,9 +6,11 @@ A later input sees the files of the earlier ones, and replaces a file of the sam
 
 from __future__ import annotations
 
+import copy
 import os.path
 import posixpath
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,12 @@ from kardinal.catalog.errors import CatalogError, Where
 from kardinal.catalog.values import InstanceFiles, Merged, RenderJob
 from kardinal.catalog.worker.emit import TextStyle, json_document, manifest, pruned
 from kardinal.catalog.worker.files import SEARCH_PATHS, Files
+from kardinal.catalog.worker.filters import apply_filter, read_filters
 from kardinal.catalog.worker.inputs import ComponentInput, read_inputs
 from kardinal.catalog.worker.jsonnet import Jsonnet
-from kardinal.catalog.worker.natives import Natives
+from kardinal.catalog.worker.natives import Natives, node_of
 from kardinal.catalog.worker.output import Output
+from kardinal.catalog.worker.templates import Templates
 from kardinal.catalog.worker.tokens import Tokens
 from kardinal.objects.text import cut
 
@@ -44,9 +48,11 @@ class _Instance:
         self._inventory = inventory
         self._files = Files(root)
         base = self._node.parameters.get("_base_directory")
-        self._output = Output(self._files, job.instance, base if isinstance(base, str) else "")
+        self._base = base if isinstance(base, str) else f"dependencies/{job.instance}"
+        self._output = Output(self._files, job.instance, self._base)
         self._tokens = Tokens(job.references)
-        self._natives = Natives(self._files, inventory, job.instance)
+        self._templates = Templates(self._files)
+        self._natives = Natives(self._files, self._templates, inventory, job.instance)
         self._jsonnet = Jsonnet(self._files, self._natives)
         style = self._node.parameters.get("multiline_string_style") or "literal"
         self._text_style = _TEXT_STYLES.get(style) if isinstance(style, str) else "|"
@@ -56,18 +62,32 @@ class _Instance:
         inputs = read_inputs(self._job, self._node)
         renderers: Mapping[str, Callable[[ComponentInput, str, str], None]] = {
             "copy": self._copy,
+            "jinja2": self._render_jinja2,
             "jsonnet": self._render_jsonnet,
         }
-        for entry in inputs:
+        filters = read_filters(self._job, self._node, self._files, self._base)
+        for item in inputs:
             try:
-                directory = self._output.place(entry.output_path)
-                for path in self._paths(entry):
-                    renderers[entry.type](entry, path, directory)
+                directory = self._output.place(item.output_path)
+                for path in self._paths(item):
+                    renderers[item.type](item, path, directory)
             except CatalogError as error:
-                located = _located(error, entry)
-                if error.kind != "render" or not entry.options.get("continue_on_compile_error"):
+                located = _located(error, item.where)
+                if error.kind != "render" or not item.options.get("continue_on_compile_error"):
                     raise located from error
                 self._notices.append(f"an input failed and is left out, because it says so: {located}")
+        for entry in filters:
+            try:
+                apply_filter(
+                    entry,
+                    self._job,
+                    jsonnet=self._jsonnet,
+                    natives=self._natives,
+                    files=self._files,
+                    output=self._output,
+                )
+            except CatalogError as error:
+                raise _located(error, entry.where) from error
         return self._output.result(tuple(self._notices))
 
     def _paths(self, entry: ComponentInput) -> list[str]:
@@ -90,6 +110,38 @@ class _Instance:
             value = {os.path.splitext(posixpath.basename(path))[0]: value}
         for key, item in value.items():
             self._write_value(entry, directory, key, item)
+
+    def _render_jinja2(self, entry: ComponentInput, path: str, directory: str) -> None:
+        if self._files.is_file(path):
+            above = posixpath.dirname(path)
+            names = [posixpath.basename(path)]
+        else:
+            above = path
+            names = sorted(self._files.walk(path))
+        variables = self._variables | {
+            "input_params": {"compile_path": directory, **entry.options.get("input_params", {})}
+        }
+        suffix = entry.options.get("suffix_stripped", ".j2") if entry.options.get("suffix_remove") else ""
+        for name in names:
+            if posixpath.basename(name).startswith("."):
+                continue
+            template = posixpath.join(above, name)
+            content = self._tokens.replaced(self._templates.render(template, variables)).encode()
+            # kapitan strips the characters of the suffix, not the suffix: `a2.j2` becomes `a`.
+            written = name.rstrip(suffix) if suffix and name.endswith(suffix) else name
+            self._output.write(directory, written, content, executable=self._files.is_executable(template))
+
+    @cached_property
+    def _variables(self) -> dict[str, Any]:
+        """The variables of all templates of the instance; its own, because templates can change lists and objects."""
+        nodes = copy.deepcopy({name: node_of(merged) for name, merged in self._inventory.items()})
+        kapitan = self._node.parameters.get("kapitan")
+        own = kapitan.get("vars") if isinstance(kapitan, dict) else None
+        return {
+            "inventory": nodes[self._job.instance],
+            "inventory_global": nodes,
+            **(own if isinstance(own, dict) else {}),
+        }
 
     def _copy(self, entry: ComponentInput, path: str, directory: str) -> None:
         if self._files.is_file(path):
@@ -128,9 +180,8 @@ class _Instance:
         self._output.write(directory, f"{name}{extension}", content)
 
 
-def _located(error: CatalogError, entry: ComponentInput) -> CatalogError:
-    """Return an error with the place of the input: its class, or the file of the error if that is known."""
-    where = entry.where
+def _located(error: CatalogError, where: Where) -> CatalogError:
+    """Return an error with the place of its input or filter: the class, or the file of the error if that is known."""
     if error.where.file:
         where = Where(file=error.where.file, line=error.where.line, instance=where.instance, parameter=where.parameter)
     return CatalogError(error.kind, error.problem, where=where, remedy=error.remedy)
