@@ -138,7 +138,8 @@ def _read(entry: Any, where: Where, files: Files, base: str) -> list[Filter]:
     arguments = entry.get("filterargs", {})
     if not isinstance(arguments, dict):
         raise _wrong(where, "filterargs is not an object", "Write one key for each argument")
-    kind, name = entry["type"], entry["filter"]
+    kind = entry["type"]
+    name = entry["filter"]
     if kind == "builtin":
         if name != _BUILTIN:
             raise _wrong(where, f"there is no builtin filter {cut(name, 100)!r}", f"Use {_BUILTIN}, or a Jsonnet file")

@@ -166,7 +166,8 @@ class _Instance:
         value = self._tokens.replaced(value)
         try:
             if kind == "plain":
-                content, extension = value.encode(), ""
+                content = value.encode()
+                extension = ""
             elif kind == "json":
                 content = json_document(value)
             else:
