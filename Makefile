@@ -106,8 +106,9 @@ test-corpus: renderers ## compare our edits with those of kustomize on 200 kusto
 	$(BIN)/python -m hack.renderers.corpus
 	CORPUS=1 $(BIN)/pytest -n2 tests/corpus
 
-test-catalog-oracle: renderers ## compile the fixtures of catalogs with Commodore, which pip installs beside the project, minutes
+test-catalog-oracle: renderers ## compare catalogs of fixtures and 300 random hierarchies with Commodore, which pip installs beside the project, half an hour; HIERARCHIES=20: so many
 	$(BIN)/python -m hack.catalog_oracle check
+	HIERARCHIES=$(or $(HIERARCHIES),300) $(BIN)/pytest -n2 --timeout=300 tests/catalog/test_generated_hierarchies.py
 
 test-cel: $(INSTALLED) ## compare our CEL with the published tests, which Go converts, and with Google's CEL, minutes
 	$(BIN)/python -m hack.celspec.assets
