@@ -10,7 +10,7 @@ from kardinal.models.base import Model, Resource, Status
 from kardinal.objects import JsonObject, ResourceType
 from kardinal_supplychain.api.fields import JsonFields, Labels, ObjectName, ParamValue, PathText, ResourceName
 from kardinal_supplychain.api.kinds import CLUSTER_RUN_TEMPLATE, RUNNABLE
-from kardinal_supplychain.api.status import LastRun
+from kardinal_supplychain.api.status import LastRun, OrphanReference, StampedReference
 from kardinal_supplychain.api.templates import RetentionPolicy
 
 __all__ = ["ClusterRunTemplate", "RunnableObject"]
@@ -70,6 +70,10 @@ class RunnableStatus(Status):
     """Outputs of the newest successful run."""
     last_run: LastRun | None = None
     """The run that was made last."""
+    stamped_ref: StampedReference | None = None
+    """The object of the last run, also when it is gone."""
+    orphans: Annotated[tuple[OrphanReference, ...], Field(max_length=200)] = ()
+    """Runs of another kind, which the template does not stamp any more, until they are deleted."""
 
 
 class ClusterRunTemplate(Resource):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kardinal.objects import JsonObject
+from kardinal.objects import JsonObject, ResourceType
 from kardinal.objects.conditions import find_condition, format_time
 from kardinal_supplychain.api.kinds import GROUP, VERSION
 from kardinal_supplychain.realize import conditions
@@ -15,7 +15,7 @@ from kardinal_supplychain.realize.outputs import Outputs
 from kardinal_supplychain.realize.preview import preview_of
 from kardinal_supplychain.realize.resource_state import ResourceState, plural_of, qualified
 
-__all__ = ["changes_of", "owner_findings", "resource_statuses", "with_findings"]
+__all__ = ["changes_of", "owner_findings", "resource_statuses", "stamped_reference", "with_findings"]
 
 
 def with_findings(owner: JsonObject, findings: Sequence[Finding], *, now: datetime, **fields: Any) -> JsonObject:
@@ -26,6 +26,19 @@ def with_findings(owner: JsonObject, findings: Sequence[Finding], *, now: dateti
         "observedGeneration": owner["metadata"]["generation"],
         "conditions": with_conditions(before.get("conditions") or (), findings, now=now),
         **fields,
+    }
+
+
+def stamped_reference(type_: ResourceType, stamped: JsonObject) -> JsonObject:
+    """Return the reference to an object that was stamped."""
+    metadata = stamped["metadata"]
+    return {
+        "apiVersion": type_.api_version,
+        "kind": type_.kind,
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "resource": plural_of(type_),
+        "uid": metadata["uid"],
     }
 
 
@@ -98,17 +111,9 @@ def _template_ref(state: ResourceState) -> JsonObject | None:
 
 
 def _stamped_ref(state: ResourceState) -> JsonObject | None:
-    if state.stamped is None or state.type is None:
-        return None
-    metadata = state.stamped["metadata"]
-    return {
-        "apiVersion": state.type.api_version,
-        "kind": state.type.kind,
-        "namespace": metadata["namespace"],
-        "name": metadata["name"],
-        "resource": plural_of(state.type),
-        "uid": metadata["uid"],
-    }
+    return (
+        stamped_reference(state.type, state.stamped) if state.stamped is not None and state.type is not None else None
+    )
 
 
 def _outputs(state: ResourceState, before: Sequence[JsonObject], now: datetime) -> list[JsonObject]:

@@ -7,6 +7,7 @@ Runnable, its template, its runs, the object that it selects, its account, or a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -40,17 +41,17 @@ from kardinal_supplychain.blueprints.owner import owner_document
 from kardinal_supplychain.realize import runnable as said
 from kardinal_supplychain.realize.bundle import is_bundle
 from kardinal_supplychain.realize.conditions import Finding
-from kardinal_supplychain.realize.owner_status import with_findings
+from kardinal_supplychain.realize.owner_status import stamped_reference, with_findings
 from kardinal_supplychain.realize.plan import ApplyObject, Kind, StampRefusal
-from kardinal_supplychain.realize.resource_state import plural_of, qualified
+from kardinal_supplychain.realize.resource_state import ResourceState, plural_of, qualified
 from kardinal_supplychain.realize.retention import surplus_runs
 from kardinal_supplychain.realize.runs import StampedRun, noted_run, plan_run, runs_of, source_of_outputs
 from kardinal_supplychain.realize.stamp import RunnablePlace, StampError, render_body, stamp_object
 from kardinal_supplychain.reconcilers.accounts import AccountError, Accounts, StampingAccount, account_of
 from kardinal_supplychain.reconcilers.applier import StampApplier, Written
 from kardinal_supplychain.reconcilers.departures import Departures
-from kardinal_supplychain.reconcilers.kinds import BY_CONTROLLER, StampedKinds, controller_uids
-from kardinal_supplychain.reconcilers.removal import Doomed, Remover
+from kardinal_supplychain.reconcilers.kinds import BY_CONTROLLER, StampedKinds, UnreadObjects, controller_uids
+from kardinal_supplychain.reconcilers.orphanage import Orphanage
 from kardinal_supplychain.reconcilers.uses import Uses
 
 __all__ = ["RunnableReconciler"]
@@ -124,7 +125,7 @@ class RunnableReconciler:
         self._own = OwnWrites[Written](self.memory, push=self._woken.push)
         self._uses: Uses[str] = Uses(self.memory)
         self._applier = StampApplier(manager.client, clock=manager.clock, memory=self.memory, own=self._own)
-        self._remover = Remover(clock=manager.clock, recorder=manager.recorder, memory=self.memory)
+        self._orphanage = Orphanage(manager, memory=self.memory)
         self._departures = Departures(self.memory)
         self._selections = _Selections(manager.dynamic, memory=self.memory, woken=self._woken)
         self._kinds = StampedKinds(
@@ -172,11 +173,14 @@ class RunnableReconciler:
             result = await self._write(runnable, said.runnable_findings(failed.finding, None, None), due=this.due)
             self._departures.forget(key, departed)
             return result
+        orphans = await self._retire(this, outcome)
         self._keep(this)
-        due = this.due + await self._retire(this, outcome)
         findings = said.runnable_findings(outcome.template, outcome.newest, outcome.last)
-        last = outcome.last.to_json() if outcome.last is not None else None
-        result = await self._write(runnable, findings, due=due, outputs=outcome.outputs or None, lastRun=last)
+        fields: JsonObject = {"orphans": orphans, "outputs": outcome.outputs or None}
+        fields["lastRun"] = outcome.last.to_json() if outcome.last is not None else None
+        if outcome.newest is not None:
+            fields["stampedRef"] = stamped_reference(outcome.type, outcome.newest.object)
+        result = await self._write(runnable, findings, due=this.due, **fields)
         self._departures.forget(key, departed)
         return result
 
@@ -307,14 +311,20 @@ class RunnableReconciler:
             raise said.RunOutputMissing("values of a Secret are written into no status")
         return said.read_run_outputs(template.outputs, source.object)
 
-    async def _retire(self, this: _Pass, outcome: _Outcome) -> list[datetime]:
-        """Delete the runs that are not kept; return when to try again for those that are still there."""
+    async def _retire(self, this: _Pass, outcome: _Outcome) -> list[JsonObject] | None:
+        """Delete the runs that are not kept, and those of an earlier kind; return the latter that are still there."""
         outputs_of = outcome.last.outputs_of if outcome.last is not None else 0
-        surplus = surplus_runs(outcome.runs, this.spec.spec.retention_policy, outputs_of=outputs_of)
-        doomed = [Doomed(outcome.type, run.name, run.uid) for run in surplus]
-        client = self._client.as_user(this.account.user)
-        left = await self._remover.remove(this.runnable, client, doomed)
-        return [self._clock.now() + wait for wait in left.values()]
+        state = ResourceState(
+            name=_RUN,
+            submitted=outcome.template,
+            type=outcome.type,
+            runs=[run.name for run in outcome.runs],
+            surplus=surplus_runs(outcome.runs, this.spec.spec.retention_policy, outputs_of=outputs_of),
+        )
+        owned = _OwnedRuns(this, outcome.type, self._kinds)
+        if (before := this.spec.status.stamped_ref) is not None:
+            await owned.look_up(Kind(before.api_version, before.kind))
+        return await self._orphanage.clear(this.runnable, [state], owned)
 
     def _keep(self, this: _Pass) -> None:
         """Watch and remember what a Runnable needs from now on, and nothing else."""
@@ -349,6 +359,34 @@ class RunnableReconciler:
     def _rights_changed(self, runnable: Key) -> None:
         self._applier.retry(runnable)
         self._woken.push(runnable)
+
+
+class _OwnedRuns:
+    """The runs that a Runnable controls, of all kinds that it is known to have stamped; implements `OwnedObjects`."""
+
+    def __init__(self, this: _Pass, type_: ResourceType, kinds: StampedKinds) -> None:
+        self.key = this.key
+        self.account = this.account
+        self.due = this.due
+        self._this = this
+        self._kinds = kinds
+        self._types = {type_}
+
+    @property
+    def types(self) -> Sequence[ResourceType]:
+        return list(self._types)
+
+    def owned(self, type_: ResourceType) -> Sequence[JsonObject]:
+        informer = self._kinds.informer(type_)
+        return informer.by_index(BY_CONTROLLER, self._this.runnable["metadata"]["uid"]) if informer is not None else []
+
+    async def look_up(self, kind: Kind) -> None:
+        """Watch a kind that the template does not stamp any more, until its runs are deleted."""
+        self._this.kinds.append(kind)
+        with suppress(UnreadObjects):
+            found = await self._kinds.look_up(self.key, kind)
+            if isinstance(found, ResourceType) and found.namespaced:
+                self._types.add(found)
 
 
 class _Selections:

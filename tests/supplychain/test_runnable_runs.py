@@ -315,6 +315,41 @@ async def test_removal_that_is_forbidden_is_told_and_tried_again(running: Chains
     assert len(await running.world.events("StampedObjectRemoved")) == 1
 
 
+@pytest.mark.parametrize("away", [False, True], ids=["running", "away"])
+async def test_runs_of_a_kind_that_is_stamped_no_more_are_removed(running: Chains, away: bool) -> None:
+    """Cartographer leaves them, whatever the retention policy says; here also those of a change while it was away."""
+    await running.apply(runnable(value="b"))
+    assert await values(running) == ["b", "a"]
+    await running.account("runner", MAY_RUN, rule("*", on="configmaps"))
+    if away:
+        await running.world.stop(running.program)
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "run-"}, "data": {"a": "b"}}
+    await running.world.client.apply(
+        CLUSTER_RUN_TEMPLATE, run_template(body=body, url="data.a"), field_manager="test", force=True
+    )
+    if away:
+        running.program = await Chains.run(running.world)
+    assert await values(running) == []
+    found = await status(running)
+    [made] = await running.world.objects(CONFIG_MAP, TEAM, labels="carto.run/runnable-name=tests")
+    assert (found["stampedRef"]["kind"], found["stampedRef"]["uid"]) == ("ConfigMap", made["metadata"]["uid"])
+    assert "orphans" not in found
+
+
+@pytest.mark.virtual_time("the next try is a minute later")
+async def test_run_of_an_earlier_kind_that_may_not_be_deleted_is_listed(running: Chains) -> None:
+    await allow(running.world, "runner", rule("get", on="widgets", group="example.com"), rule("*", on="configmaps"))
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "run-"}, "data": {"a": "b"}}
+    await running.apply(run_template(body=body, url="data.a"))
+    [run] = await widgets(running)
+    await running.restart()
+    assert [each["uid"] for each in (await status(running))["orphans"]] == [run["metadata"]["uid"]]
+    await allow(running.world, "runner", MAY_RUN, rule("*", on="configmaps"))
+    await running.world.live(timedelta(minutes=1))
+    assert await widgets(running) == []
+    assert "orphans" not in await status(running)
+
+
 async def test_run_of_another_owner_is_not_removed(running: Chains) -> None:
     """A person gave the run to another owner while the program was away."""
     await finish(running, (await widgets(running))[0], url="a")
