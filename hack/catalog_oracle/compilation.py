@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,6 +43,9 @@ def compile_cluster(commodore: Commodore, cluster: str, work: Path, *, lieutenan
     """Compile the catalog of a cluster in the directory `work`, which is made."""
     work.mkdir(parents=True)
     home = work.parent / "home"
+    home.mkdir(exist_ok=True)
+    # Programs that Kapitan runs see HOME and PATH alone.
+    shutil.copyfile(git_config, home / ".gitconfig")
     command = [commodore.python, "-m", "commodore", "-d", work, "catalog", "compile", cluster]
     done = subprocess.run(
         [*map(str, command), "--api-url", lieutenant, "--api-token", "none", "--processes", "1"],
@@ -55,7 +59,6 @@ def compile_cluster(commodore: Commodore, cluster: str, work: Path, *, lieutenan
             "PATH": os.pathsep.join([*map(str, commodore.programs), "/usr/local/bin", "/usr/bin", "/bin"]),
             "LANG": "C.UTF-8",
             "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": str(git_config),
             "GIT_AUTHOR_NAME": "Commodore",
             "GIT_AUTHOR_EMAIL": "commodore@example.com",
             "GIT_COMMITTER_NAME": "Commodore",
