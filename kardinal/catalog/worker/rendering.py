@@ -16,13 +16,14 @@ from typing import Any
 
 from kardinal.catalog.errors import CatalogError, Where
 from kardinal.catalog.values import InstanceFiles, Merged, RenderJob
-from kardinal.catalog.worker.emit import TextStyle, json_document, manifest, pruned
+from kardinal.catalog.worker.emit import TextStyle, json_document, manifest, pruned, yaml_text
 from kardinal.catalog.worker.files import SEARCH_PATHS, Files
 from kardinal.catalog.worker.filters import apply_filter, read_filters
 from kardinal.catalog.worker.inputs import ComponentInput, read_inputs
 from kardinal.catalog.worker.jsonnet import Jsonnet
 from kardinal.catalog.worker.natives import Natives, node_of
 from kardinal.catalog.worker.output import Output
+from kardinal.catalog.worker.programs import find_program, helm_documents, kustomize_documents, wrapper_files
 from kardinal.catalog.worker.templates import Templates
 from kardinal.catalog.worker.tokens import Tokens
 from kardinal.objects.text import cut
@@ -64,7 +65,12 @@ class _Instance:
             "copy": self._copy,
             "jinja2": self._render_jinja2,
             "jsonnet": self._render_jsonnet,
+            "helm": self._render_helm,
+            "kustomize": self._render_kustomize,
+            "external": self._render_wrapper,
         }
+        for item in inputs:
+            find_program(item)
         filters = read_filters(self._job, self._node, self._files, self._base)
         for item in inputs:
             try:
@@ -92,6 +98,9 @@ class _Instance:
 
     def _paths(self, entry: ComponentInput) -> list[str]:
         """Return the files and directories that the input names, without duplicates, sorted for each pattern."""
+        if entry.type == "external":
+            # The path of the wrapper, which is no file here.
+            return list(entry.paths)
         paths = list[str]()
         for pattern in entry.paths:
             found = self._files.glob(pattern)
@@ -131,6 +140,20 @@ class _Instance:
             written = name.rstrip(suffix) if suffix and name.endswith(suffix) else name
             self._output.write(directory, written, content, executable=self._files.is_executable(template))
 
+    def _render_helm(self, entry: ComponentInput, path: str, directory: str) -> None:
+        for name, documents in helm_documents(entry, path, self._files).items():
+            self._write_value(entry, directory, name, documents)
+
+    def _render_kustomize(self, entry: ComponentInput, path: str, directory: str) -> None:
+        for document in kustomize_documents(entry, path, self._files):
+            names = [str(document.get("metadata", {}).get("name", "")).lower(), str(document.get("kind", "")).lower()]
+            name = f"{'-'.join(names)}.yaml" if all(names) else "output.yaml"
+            self._output.write(directory, name, yaml_text(self._tokens.replaced(document)).encode())
+
+    def _render_wrapper(self, entry: ComponentInput, path: str, directory: str) -> None:
+        for name, content in wrapper_files(entry, self._base, self._files, directory).items():
+            self._output.write(directory, name, self._tokens.replaced(content.decode()).encode())
+
     @cached_property
     def _variables(self) -> dict[str, Any]:
         """The variables of all templates of the instance; its own, because templates can change lists and objects."""
@@ -157,7 +180,7 @@ class _Instance:
         """Write the value of a file in the output type of the input, by default YAML."""
         if entry.options.get("prune"):
             value = pruned(value)
-        kind = entry.options.get("output_type", "yaml")
+        kind = "auto" if entry.type == "helm" else entry.options.get("output_type", "yaml")
         extension = f".{kind}"
         if kind == "auto":
             found = os.path.splitext(name)[1].removeprefix(".")
