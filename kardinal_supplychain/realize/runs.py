@@ -116,8 +116,8 @@ def own_outcome(obj: JsonObject) -> RunOutcome | None:
 
 
 def is_job(obj: JsonObject) -> bool:
-    """Return whether an object is a Job of Kubernetes."""
-    return obj["kind"] == "Job" and bool(obj["apiVersion"].startswith("batch/"))
+    """Return whether an object, or the body of a template, is a Job of Kubernetes."""
+    return obj.get("kind") == "Job" and str(obj.get("apiVersion")).startswith("batch/")
 
 
 def runs_of(objects: Iterable[JsonObject], last: LastRun | None, judge: Judge) -> list[StampedRun]:

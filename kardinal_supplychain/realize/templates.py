@@ -17,6 +17,7 @@ from kardinal_supplychain.realize.bundle import bundle_problems, is_bundle
 from kardinal_supplychain.realize.context import ROOTS
 from kardinal_supplychain.realize.interpolate import InterpolationError, Tag, encoded_json, tags_within
 from kardinal_supplychain.realize.outputs import output_paths
+from kardinal_supplychain.realize.runs import is_job
 
 __all__ = [
     "TemplateFinder",
@@ -118,6 +119,12 @@ def template_warnings(spec: TemplateSpec) -> Iterator[SupplyChainProblem]:
             "an object without a name is made anew for each change",
             "write metadata.name, or set lifecycle: immutable",
         )
+    if is_job(spec.template):
+        remedy = "set lifecycle: immutable, and a healthRule that matches the conditions Complete and Failed"
+        if spec.lifecycle == "mutable":
+            yield SupplyChainProblem("spec", "a Job cannot be changed once it exists", remedy)
+        if spec.lifecycle == "tekton" and spec.health_rule is None:
+            yield SupplyChainProblem("spec", "a Job has no condition Succeeded, which is waited for", remedy)
     for place, tag, value in whole_inputs(spec.template):
         yield SupplyChainProblem(f"spec.template.{place}", f"{tag} is an object", f"write {value}")
 

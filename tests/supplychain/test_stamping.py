@@ -330,11 +330,16 @@ def test_a_problem_of_a_template_names_its_field(change: dict[str, Any], field: 
     assert list(template_problems(spec())) == []
 
 
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}}
+
+
 @pytest.mark.parametrize(
     ("change", "field", "said"),
     [
         ({"template": {"kind": "X", "metadata": {"name": "x"}}}, "spec.template", "without apiVersion"),
         ({"template": {**BARE, "metadata": {}}}, "spec.template.metadata", "set lifecycle: immutable"),
+        ({"template": JOB}, "spec", "cannot be changed"),
+        ({"template": JOB, "lifecycle": "tekton"}, "spec", "no condition Succeeded"),
         ({"template": {**TEMPLATE, "x": "$(images.base)$"}}, "spec.template.x", "write $(images.base.image)$"),
         ({"template": {**TEMPLATE, "x": "a $(configs.c)$"}}, "spec.template.x", "write $(configs.c.config)$"),
     ],
@@ -343,3 +348,4 @@ def test_a_template_that_hardly_does_what_is_meant_is_a_warning(change: dict[str
     warnings = {warning.field: warning.said for warning in template_warnings(spec(**change))}
     assert said in warnings[field]
     assert list(template_warnings(spec())) == []
+    assert list(template_warnings(spec(template=JOB, lifecycle="immutable"))) == []
