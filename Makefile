@@ -73,9 +73,10 @@ test-registry: $(INSTALLED) ## ask a real registry for digests, seconds after a 
 	$(BIN)/python -m hack.registry.assets
 	$(BIN)/pytest -n0 tests/registries tests/bundles/test_tags.py
 
-test-supplychain: renderers ## run supply chains with real parts and stand-ins: ytt, a registry, builds, two minutes after builds of minutes
+test-supplychain: renderers ## run supply chains with real parts and stand-ins: ytt, a registry, Flux's source-controller, builds, two minutes after builds of minutes
 	$(BIN)/python -m hack.registry.assets
-	SUPPLYCHAIN=1 $(BIN)/pytest -n2 --timeout=170 $(wildcard tests/supplychain/test_ytt*.py) tests/supplychain/test_standins.py tests/supplychain/test_road.py
+	$(BIN)/python -m hack.fluxsource.assets
+	SUPPLYCHAIN=1 $(BIN)/pytest -n2 --timeout=170 $(wildcard tests/supplychain/test_ytt*.py) tests/supplychain/test_standins.py tests/supplychain/test_flux_source.py tests/supplychain/test_road.py
 
 test-cartographer: assets renderers ## run the tests of Cartographer, which Go fetches, on the local plane and on a real API server, minutes
 	SUPPLYCHAIN=1 $(BIN)/pytest tests/supplychain/test_public_cases.py

@@ -1,0 +1,1 @@
+"""Flux's source-controller, built from source."""
