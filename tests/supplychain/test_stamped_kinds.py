@@ -145,7 +145,7 @@ async def test_kinds_are_watched_while_an_owner_needs_them(widgets: Chains) -> N
     assert [each.resource.kind for each in dynamic.informers if each.labels] == []
 
 
-async def test_of_secrets_only_the_stamped_ones_are_cached(chains: Chains) -> None:
+async def test_stamped_secrets_alone_are_cached(chains: Chains) -> None:
     """Trap: a cache of all Secrets of the cluster, whatever was stamped (#984)."""
 
     def cached() -> set[str]:
