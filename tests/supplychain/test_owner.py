@@ -82,6 +82,23 @@ async def test_objects_are_stamped_in_order_and_shown(stamping: Chains) -> None:
     ]
 
 
+async def test_stamped_object_is_shown_with_its_uid(stamping: Chains) -> None:
+    """Beyond: a reference of Cartographer has no uid, so that another object of the name looks the same."""
+    first = await stamping.get(CONFIG_MAP, "web-first")
+    assert (await stamping.resource("first"))["stampedRef"] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "namespace": TEAM,
+        "name": "web-first",
+        "resource": "configmaps",
+        "uid": first["metadata"]["uid"],
+    }
+    await stamping.world.delete(CONFIG_MAP, "web-first")
+    again = await stamping.get(CONFIG_MAP, "web-first")
+    assert again["metadata"]["uid"] != first["metadata"]["uid"]
+    assert (await stamping.resource("first"))["stampedRef"]["uid"] == again["metadata"]["uid"]
+
+
 async def test_change_of_the_owner_flows_to_the_last_resource(stamping: Chains) -> None:
     await stamping.apply(workload(source={"git": {"url": "https://git.example.com/b"}}))
     assert await data(stamping, "web-second") == {"copied": "https://git.example.com/b"}
