@@ -12,6 +12,7 @@ them must not reach the Secrets here.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import signal
 import sys
@@ -45,6 +46,8 @@ INSTALL_EXTRA: Final = "Install what compiles catalogs: pip install 'kardinal[ca
 
 _PACKAGES: Final = ("reclass_rs", "_gojsonnet", "jinja2")
 _PROGRAM: Final = ("-m", "kardinal.catalog.worker")
+_RENDERERS: Final = ("helm", "kustomize")
+"""The programs that a worker may run, if they are on this process's PATH."""
 _CPU: Final = 60
 """Seconds of CPU for one request: a merge, a file or an instance."""
 _DEADLINE: Final = 180.0
@@ -150,9 +153,10 @@ class _Worker:
         self._root = self._home
         self._layouts = 0
         command = [sys.executable, "-I", *program, f"--memory={memory.mapped}", f"--cpu={_CPU}"]
+        renderers = [found for name in _RENDERERS if (found := shutil.which(name))]
         walled = confine(
             command,
-            programs=[sys.executable],
+            programs=[sys.executable, *renderers],
             home=self._home,
             output=None,
             network=False,
@@ -163,6 +167,7 @@ class _Worker:
             "GOMEMLIMIT": f"{memory.each * 3 // 4}B",
             "GOTRACEBACK": "none",
             "LC_ALL": "C.UTF-8",
+            "PATH": os.pathsep.join(dict.fromkeys(os.path.dirname(found) for found in renderers)),
             "TMPDIR": str(self._home),
         }
         self.process = WorkerProcess(walled, name="the worker", environment=environment, memory=memory)

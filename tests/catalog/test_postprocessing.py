@@ -52,6 +52,14 @@ def test_filter_sees_component_arguments_and_node(compilation: Compilation) -> N
     )
 
 
+def test_node_of_a_filter_has_the_keys_of_commodore(compilation: Compilation) -> None:
+    one = READ + "{ o: { keys: std.objectFields(com.inventory()), r: com.inventory().__reclass__ } }"
+    assert rendered(compilation, parameters(jsonnet_filter()), one=one).files["web/o.yaml"] == (
+        b"keys:\n  - __reclass__\n  - applications\n  - classes\n  - environment\n  - exports\n  - parameters\n"
+        b"r:\n  environment: base\n  name: web\n  node: web\n"
+    )
+
+
 def test_disabled_filter_is_skipped(compilation: Compilation) -> None:
     assert set(rendered(compilation, parameters(jsonnet_filter(enabled=False)), one="error 'x'").files) == {
         "web/a.yaml"

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from kardinal.catalog.errors import CatalogError
+from kardinal.catalog.values import Layout, Merged, RenderJob
 from tests.catalog.compilations import Compilation, jsonnet_input
+from tests.catalog.conftest import StartEngine
 from tests.support.renderers import install, needs
 
 CHART = {
@@ -60,6 +62,24 @@ def test_chart_is_rendered(compilation: Compilation) -> None:
         "web/word/templates/a.yaml": b"kind: A\nn: r\nword: own\n---\nkind: B\n",
         "2/word/crds/c.yaml": b"kind: C\n",
         "2/word/templates/a.yaml": b"kind: A\nn: r\nword: 0123456789\n---\nkind: B\n",
+    }
+
+
+@pytest.mark.usefixtures("programs")
+async def test_programs_run_behind_the_walls_of_a_worker(compilation: Compilation, start_engine: StartEngine) -> None:
+    files = {"base/kustomization.yaml": KUSTOMIZATION, "base/deployment.yaml": DEPLOYMENT}
+    tree = compilation.tree("dependencies/web", CHART | files)
+    entries = [helm_input(), kustomize_input()]
+    parameters = {"_base_directory": "dependencies/web", "kapitan": {"compile": entries}}
+    (rendered,) = await start_engine(compilation.trees).render(
+        Layout({"dependencies/web": tree}, {}),
+        [RenderJob("web", "web")],
+        {"web": Merged((), (), parameters)},
+    )
+    assert set(rendered.files) == {
+        "web/app-deployment.yaml",
+        "web/word/crds/c.yaml",
+        "web/word/templates/a.yaml",
     }
 
 

@@ -84,7 +84,7 @@ async def test_a_worker_has_no_environment_of_this_process(
     request()
     answer({"value": sorted(os.environ)})
     """
-    assert await told(start_engine, tmp_path, program) == ["GOMEMLIMIT", "GOTRACEBACK", "LC_ALL", "TMPDIR"]
+    assert await told(start_engine, tmp_path, program) == ["GOMEMLIMIT", "GOTRACEBACK", "LC_ALL", "PATH", "TMPDIR"]
 
 
 async def test_a_worker_has_no_open_file_of_this_process(start_engine: StartEngine, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The native functions of Jsonnet: those of kapitan, and those of Commodore for filters.
 
-gojsonnet keeps nothing of the error of a native function, so `Natives.failure` has it. It also ends the process, or
-drops a part of the value, for some values that Python allows; `_portable` refuses these.
+gojsonnet keeps nothing of the error of a native function, so `Natives.failure` has it. It also ends the process for
+some values that Python allows; `_portable` refuses these.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ Callback = tuple[tuple[str, ...], Callable[..., Any]]
 _LARGEST_INTEGER = 1 << 53
 _MOST_VALUES = 1_000_000
 """The most values that a function returns; aliases of YAML can stand for billions of them."""
+_ENVIRONMENT = "base"
+"""Reclass's name for the only environment of an inventory."""
 _YAML = (".yml", ".yaml")
 
 
@@ -89,7 +91,12 @@ class Natives:
                 "yaml_load_all": (("file",), self._load),
                 "list_dir": (("dir", "basename"), self._list_dir),
             }
-        ) | {"commodore_inventory": ((), self._guard(lambda: self._node(self._instance)))}
+        ) | {"commodore_inventory": ((), self._guard(self._node_of_filter))}
+
+    def _node_of_filter(self) -> Any:
+        """Return the instance's node with the keys that Commodore adds; those with a path or a time are left out."""
+        own = {"environment": _ENVIRONMENT, "name": self._instance, "node": self._instance}
+        return self._node(self._instance) | {"__reclass__": own, "environment": _ENVIRONMENT}
 
     def _guarded(self, functions: Mapping[str, Callback]) -> dict[str, Callback]:
         def portable(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -211,13 +218,7 @@ def _portable(value: Any, count: list[int], *, keys: tuple[type, ...] = (str,)) 
         case None | bool():
             return value
         case str():
-            if "\0" in value:
-                raise _unportable("a text with the character U+0000")
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise _unportable("a text with half of a surrogate pair") from None
-            return value
+            return _portable_text(value)
         case int():
             return value if abs(value) <= _LARGEST_INTEGER else float(value)
         case float():
@@ -230,8 +231,20 @@ def _portable(value: Any, count: list[int], *, keys: tuple[type, ...] = (str,)) 
             for key in value:
                 if not isinstance(key, keys):
                     raise _unportable(f"the key {key!r}, which is not a text")
-            return {key: _portable(item, count, keys=keys) for key, item in value.items()}
+            return {
+                _portable_text(key) if isinstance(key, str) else key: _portable(item, count, keys=keys)
+                for key, item in value.items()
+            }
     raise _unportable(f"a value of type {type(value).__name__}, such as a date without quotes")
+
+
+def _portable_text(text: str) -> str:
+    """Return a text up to U+0000, where gojsonnet ends it, also in Commodore."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _unportable("a text with half of a surrogate pair") from None
+    return text.partition("\0")[0]
 
 
 def _unportable(what: str) -> CatalogError:
