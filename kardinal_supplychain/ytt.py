@@ -41,7 +41,8 @@ from kardinal.objects import JsonObject
 from kardinal.objects.text import cut, escaped
 from kardinal.processes.children import BLOCK, ChildLimits, Children, Ended
 from kardinal.processes.errors import ChildDeadlineExceeded, ChildStopped, ShareExceeded
-from kardinal.processes.isolation import confine, find_walls
+from kardinal.processes.isolation import find_walls, plan_run
+from kardinal.processes.launchers import Launchers
 from kardinal.processes.memory_shares import AVAILABLE, MemoryPool, children_memory
 from kardinal.processes.threads import off_loop
 from kardinal.runtime.rotation import Rotation
@@ -123,7 +124,10 @@ class Ytt:
         self._program = program
         self._memory = min(part, _OF_ONE)
         self._children = Children(MemoryPool(each=self._memory, total=at_once * self._memory))
-        self._limits = ChildLimits(deadline=_DEADLINE, file=OBJECT_LIMIT + BLOCK)
+        # From GOMEMLIMIT on, a program in Go collects garbage instead of growing. Without LC_ALL, Python sets LC_CTYPE.
+        environment = {"GOMEMLIMIT": f"{self._memory * 3 // 4}B", "GOTRACEBACK": "none", "LC_ALL": "C"}
+        limits = ChildLimits(deadline=_DEADLINE, file=OBJECT_LIMIT + BLOCK)
+        self._launchers = Launchers(self._children, name="ytt", environment=environment, limits=limits)
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="ytt")
         self._free = at_once
         self._waiting: Rotation[_Waiting] = Rotation()
@@ -135,7 +139,7 @@ class Ytt:
 
     async def stop(self) -> None:
         """Do the same as `close`."""
-        self.close()
+        await asyncio.to_thread(self.close)
 
     async def render(self, template: str, values: JsonObject, *, namespace: str) -> JsonObject:
         """Return the first document that a template makes of `values`, for an owner in `namespace`.
@@ -168,6 +172,7 @@ class Ytt:
     def close(self) -> None:
         """Kill the running children, and start no others."""
         self._children.close()
+        self._launchers.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, template: str, values: str, *, output: Literal["json", "yaml"]) -> bytes:
@@ -180,7 +185,7 @@ class Ytt:
             _write(home / _VALUES_FILE, values)
             printed = home / "output"
             command = [str(program), "-f", "-", "--data-values-file", _VALUES_FILE, "--output", output]
-            walled = confine(
+            plan = plan_run(
                 command,
                 programs=[str(program)],
                 home=home,
@@ -189,18 +194,16 @@ class Ytt:
                 walls=find_walls(),
                 input=home / _TEMPLATE_FILE,
             )
-            ended = self._child(walled)
+            ended = self._child(plan)
             size = printed.stat().st_size if printed.exists() else 0
             if size > OBJECT_LIMIT:
                 raise StampError(f"{_REFUSED}it makes more than {mebibytes(OBJECT_LIMIT)}")
             self._check(ended)
             return printed.read_bytes()
 
-    def _child(self, command: list[str]) -> Ended:
-        # From GOMEMLIMIT on, a program in Go collects garbage instead of growing. Without LC_ALL, Python sets LC_CTYPE.
-        environment = {"GOMEMLIMIT": f"{self._memory * 3 // 4}B", "GOTRACEBACK": "none", "LC_ALL": "C"}
+    def _child(self, plan: list[str]) -> Ended:
         try:
-            return self._children.run(command, name="ytt", environment=environment, limits=self._limits)
+            return self._launchers.run(plan)
         except ShareExceeded as exceeded:
             raise self._too_large(transient=exceeded.transient) from None
         except ChildDeadlineExceeded:

@@ -5,7 +5,8 @@
 A chain has five resources: the first has an output, three take it, and the fifth is a run. For each number of
 Workloads, the first objects of some get new outputs, one after another, as a builder would write them. Reported are the
 requests of the program and the reconciles for one such change, the time from the output to the write of a consumer,
-the requests while nothing happens for so many seconds, whether a restart changes any object, and memory.
+also of one whose template is written for ytt, the requests while nothing happens for so many seconds, whether a restart
+changes any object, and memory. Figures of time are those of a busy machine if it is busy: compare the least ones.
 
 The local plane is one process, the program another.
 """
@@ -26,6 +27,7 @@ from pathlib import Path
 import orjson
 
 from hack.bench.subjects import Request, Requests, Subject, difference, run_module, run_subject
+from hack.renderers.assets import find
 from kardinal.clock import SystemClock
 from kardinal.kube import Client, load_connection
 from kardinal.objects import CONFIG_MAP, NAMESPACE, JsonObject
@@ -50,6 +52,8 @@ LABEL = {"type": "web"}
 REVISION = "revision"
 """The annotation of the first object of a chain that is its output."""
 CONSUMERS = ("config", "service", "route")
+RENDERED = "rendered"
+"""The type of the Workload whose consumer is rendered by ytt, and the name of that consumer's resource."""
 CHANGES = 50
 DEADLINE = 300.0
 PROGRAM = ("kardinal-supplychain", "default")
@@ -93,34 +97,38 @@ class Bench:
         for obj in _templates():
             kind = CLUSTER_TEMPLATE if obj["kind"] == CLUSTER_TEMPLATE.kind else CLUSTER_CONFIG_TEMPLATE
             await self._client.create(kind, obj)
-        await self._client.create(CLUSTER_SUPPLY_CHAIN, _chain())
+        for chain in (_chain("shops", LABEL, _TAKERS), _chain(RENDERED, {"type": RENDERED}, _RENDERED_TAKER)):
+            await self._client.create(CLUSTER_SUPPLY_CHAIN, chain)
 
     async def grow(self, before: int, number: int) -> None:
         """Create Workloads up to a number, and give each a first output."""
         for index in range(before, number):
-            metadata = {"name": _name(index), "namespace": TEAM, "labels": LABEL}
-            workload = {"apiVersion": API_VERSION, "kind": "Workload", "metadata": metadata, "spec": {}}
-            await self._client.create(WORKLOAD, workload)
+            await self.create(_name(index), LABEL)
         await self.rest()
         if len([each for each in await self._objects() if _is_source(each)]) != number:
             raise RuntimeError("not every Workload was stamped")
         for index in range(before, number):
-            await self.write(index, "0")
+            await self.write(_name(index), "0")
         await self.rest()
 
-    async def write(self, index: int, revision: str) -> None:
+    async def create(self, name: str, labels: JsonObject) -> None:
+        metadata = {"name": name, "namespace": TEAM, "labels": labels}
+        workload = {"apiVersion": API_VERSION, "kind": "Workload", "metadata": metadata, "spec": {}}
+        await self._client.create(WORKLOAD, workload)
+
+    async def write(self, workload: str, revision: str) -> None:
         """Give the first object of a Workload an output."""
         body = {"metadata": {"annotations": {REVISION: revision}}}
-        await self._client.patch(CONFIG_MAP, f"{_name(index)}-source", TEAM, body)
+        await self._client.patch(CONFIG_MAP, f"{workload}-source", TEAM, body)
 
-    async def changed(self, index: int, revision: str) -> float:
-        """Give an object an output, and return the seconds until the first consumer was written."""
+    async def changed(self, workload: str, consumer: str, revision: str) -> float:
+        """Give an object an output, and return the seconds until this consumer was written."""
         async with asyncio.timeout(DEADLINE):
-            name = f"{_name(index)}-{CONSUMERS[0]}"
+            name = f"{workload}-{consumer}"
             latest = (await self._client.list(CONFIG_MAP, TEAM, limit=1)).resource_version
             async with self._client.watch(CONFIG_MAP, TEAM, resource_version=latest) as events:
                 began = time.perf_counter()
-                await self.write(index, revision)
+                await self.write(workload, revision)
                 async for event in events:
                     if event.object["metadata"].get("name") == name and event.object["data"]["revision"] == revision:
                         return time.perf_counter() - began
@@ -161,12 +169,13 @@ class Bench:
         return (await self._client.list(CONFIG_MAP, TEAM)).items
 
 
-def _name(index: int) -> str:
+def _name(index: object) -> str:
     return f"shop-{index}"
 
 
 def _is_source(obj: JsonObject) -> bool:
-    return bool(obj["metadata"]["name"].endswith("-source"))
+    name: str = obj["metadata"]["name"]
+    return name.startswith(_name("")) and name.endswith("-source")
 
 
 def _templates() -> Iterator[JsonObject]:
@@ -178,6 +187,9 @@ def _templates() -> Iterator[JsonObject]:
     run = _template("run", "", data, lifecycle="immutable", healthRule={"alwaysHealthy": {}})
     run["spec"]["template"]["metadata"] = {"generateName": f"{name}-run-"}
     yield {**run, "kind": CLUSTER_TEMPLATE.kind}
+    rendered = _template(RENDERED, "", {}, ytt=_YTT, configPath="data.revision")
+    del rendered["spec"]["template"]
+    yield rendered
 
 
 def _template(name: str, made: str, data: JsonObject, **spec: object) -> JsonObject:
@@ -190,28 +202,41 @@ def _template(name: str, made: str, data: JsonObject, **spec: object) -> JsonObj
     }
 
 
-def _chain() -> JsonObject:
+_TAKERS = {**dict.fromkeys(CONSUMERS, CLUSTER_CONFIG_TEMPLATE.kind), "run": CLUSTER_TEMPLATE.kind}
+_RENDERED_TAKER = {RENDERED: CLUSTER_CONFIG_TEMPLATE.kind}
+"""The resources that take the output, with the kinds of their templates."""
+
+_YTT = f"""\
+#@ load("@ytt:data", "data")
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: #@ data.values.workload.metadata.name + "-{RENDERED}"
+data:
+  revision: #@ data.values.config
+"""
+
+
+def _chain(name: str, selector: JsonObject, takers: dict[str, str]) -> JsonObject:
     source = {"name": "source", "templateRef": {"kind": CLUSTER_CONFIG_TEMPLATE.kind, "name": "source"}}
     takes = {"configs": [{"name": "source", "resource": "source"}]}
-    kinds = {**dict.fromkeys(CONSUMERS, CLUSTER_CONFIG_TEMPLATE.kind), "run": CLUSTER_TEMPLATE.kind}
-    others = [{"name": name, "templateRef": {"kind": kind, "name": name}, **takes} for name, kind in kinds.items()]
-    spec = {"selector": LABEL, "resources": [source, *others]}
-    return {"apiVersion": API_VERSION, "kind": "ClusterSupplyChain", "metadata": {"name": "shops"}, "spec": spec}
+    others = [{"name": taker, "templateRef": {"kind": kind, "name": taker}, **takes} for taker, kind in takers.items()]
+    spec = {"selector": selector, "resources": [source, *others]}
+    return {"apiVersion": API_VERSION, "kind": "ClusterSupplyChain", "metadata": {"name": name}, "spec": spec}
 
 
 async def _measure(bench: Bench, number: int, *, idle: float) -> None:
     print(f"{number:,} Workloads of 5 resources", flush=True)
     # One that has no runs yet which retention deletes.
-    await bench.write(number - 1, "first")
+    last = _name(number - 1)
+    await bench.write(last, "first")
     await bench.rest()
     before = await bench.counts()
-    await bench.write(number - 1, "second")
+    await bench.write(last, "second")
     await bench.rest()
     print(f"  one change: {await bench.since(before)}")
-    taken = [await bench.changed(change % number, f"change-{change}") for change in range(CHANGES)]
-    taken.sort()
-    late = taken[int(len(taken) * 0.95)]
-    print(f"  from an output to its consumer: p50 {statistics.median(taken) * 1e3:.0f} ms, p95 {late * 1e3:.0f} ms")
+    taken = [await bench.changed(_name(change % number), CONSUMERS[0], f"c{change}") for change in range(CHANGES)]
+    print(f"  from an output to its consumer: {_spread(taken)}")
     await bench.rest()
     before = await bench.counts()
     await asyncio.sleep(idle)
@@ -227,6 +252,22 @@ async def _measure(bench: Bench, number: int, *, idle: float) -> None:
     print(f"  memory: {memory:.0f} MiB", flush=True)
 
 
+async def _measure_ytt(bench: Bench) -> None:
+    if find("ytt") is None:
+        print("no consumer is rendered by ytt: `make renderers` builds it")
+        return
+    await bench.create(RENDERED, {"type": RENDERED})
+    await bench.rest()
+    taken = [await bench.changed(RENDERED, RENDERED, f"c{change}") for change in range(CHANGES)]
+    print(f"from an output to its consumer, rendered by ytt: {_spread(taken)}", flush=True)
+
+
+def _spread(seconds: list[float]) -> str:
+    taken = sorted(each * 1e3 for each in seconds)
+    late = taken[int(len(taken) * 0.95)]
+    return f"least {taken[0]:.0f} ms, p50 {statistics.median(taken):.0f} ms, p95 {late:.0f} ms"
+
+
 async def _bench(numbers: list[int], idle: float) -> None:
     with tempfile.TemporaryDirectory() as directory:
         async with AsyncExitStack() as stack:
@@ -237,6 +278,7 @@ async def _bench(numbers: list[int], idle: float) -> None:
             await bench.install()
             await bench.start()
             stack.push_async_callback(bench.stop)
+            await _measure_ytt(bench)
             before = 0
             for number in sorted(numbers):
                 await bench.grow(before, number)
@@ -246,7 +288,7 @@ async def _bench(numbers: list[int], idle: float) -> None:
 
 async def _serve(kubeconfig: Path) -> None:
     """Run the program; answer each line of standard input with the number of reconciles so far."""
-    options = SupplyChainOptions(metrics_address=None, metrics_auth="none", probe_address=None)
+    options = SupplyChainOptions(metrics_address=None, metrics_auth="none", probe_address=None, ytt=find("ytt"))
     async with Client(await load_connection(kubeconfig), user_agent=NAME) as client:
         program = SupplyChains(options, client, clock=SystemClock())
         await program.start()

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from kardinal.processes.errors import ChildDeadlineExceeded, ChildStopped
 from kardinal.processes.memory_shares import LOOKED_AT_EVERY, MemoryPool
 
-__all__ = ["BLOCK", "ChildLimits", "Children", "Ended", "close_pipes", "kill_group", "reap_group"]
+__all__ = ["BLOCK", "Child", "ChildLimits", "Children", "Ended", "close_pipes", "kill_group", "reap_group"]
 
 _SCRIPT = """\
 ulimit -d "$1" 2>/dev/null
@@ -63,6 +63,10 @@ class Ended:
 
     code: int
     text: str
+
+
+Child = subprocess.Popen[bytes]
+"""A child that was started."""
 
 
 def _ignore(line: str) -> None:
@@ -130,6 +134,22 @@ class Children:
         called while the child runs: it returns the seconds until its next call, and an exception from it kills the
         child. `may_finish`: `stop` lets the child finish; defaults to False.
         """
+        process = self.start(
+            arguments, name=name, environment=environment, limits=limits, files=files, may_finish=may_finish
+        )
+        return self.follow(process, name=name, limits=limits, feed=feed, look=look)
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        name: str,
+        environment: Mapping[str, str],
+        limits: ChildLimits,
+        files: Sequence[int] = (),
+        may_finish: bool = False,
+    ) -> Child:
+        """Start a child, which `follow` or `discard` must be called with. The arguments are those of `run`."""
         memory = self._memory.mapped // 1024
         blocks = limits.file // BLOCK
         command = ["/bin/sh", "-c", _SCRIPT, "sh", str(memory), str(blocks), *arguments]
@@ -146,6 +166,18 @@ class Children:
                 start_new_session=True,
             )
             self._running[process] = may_finish
+        return process
+
+    def follow(
+        self,
+        process: Child,
+        *,
+        name: str,
+        limits: ChildLimits,
+        feed: Callable[[str], None] = _ignore,
+        look: Callable[[], float] | None = None,
+    ) -> Ended:
+        """Wait until a child ends, which has its deadline and its share of memory from now on. Blocks; see `run`."""
         text = bytearray()
         # Real time, because the child may wait for another machine.
         started = time.monotonic()
@@ -162,18 +194,23 @@ class Children:
             _follow(process, feed, text, check)
         finally:
             self._memory.leave(process.pid)
-            # The group is killed before the wait, because until then no other process can have its number.
-            with self._changed:
-                del self._running[process]
-                closed = self._closed
-                self._changed.notify_all()
-            kill_group(process)
-            code = process.wait()
-            close_pipes(process)
-            reap_group(process.pid)
+            closed, code = self.discard(process)
         if closed and code < 0:
             raise ChildStopped(name)
         return Ended(code, text.decode("utf-8", "replace"))
+
+    def discard(self, process: Child) -> tuple[bool, int]:
+        """Kill what is left of a child, and return whether this is closed, and the child's exit code."""
+        # The group is killed before the wait, because until then no other process can have its number.
+        with self._changed:
+            del self._running[process]
+            closed = self._closed
+            self._changed.notify_all()
+        kill_group(process)
+        code = process.wait()
+        close_pipes(process)
+        reap_group(process.pid)
+        return closed, code
 
 
 def _follow(

@@ -15,6 +15,9 @@ The plan consists of the options before `--`, built by `isolation.confine`:
     --wall=MECHANISM   `landlock` and `seccomp` are applied if they are named
     --network          it may open sockets
 
+With `--plan=FILE`, where FILE is the number of an open file, all these arguments are read from there, each ended by a
+zero byte. So the program can be started before there is anything to run (`launchers`).
+
 With `--try`, the program tries each mechanism, runs nothing, and prints for each a line with the reason why it is
 unavailable, or an empty line.
 
@@ -89,16 +92,28 @@ def main() -> None:
         for mechanism in ("landlock", "seccomp"):
             sys.stdout.write(f"{_missing(mechanism)}\n")
         return
-    end = sys.argv.index("--")
+    arguments = sys.argv[1:]
+    if arguments[0].startswith("--plan="):
+        arguments = _read_plan(int(arguments[0].removeprefix("--plan=")))
+    end = arguments.index("--")
     plan: dict[str, list[str]] = {}
-    for option in sys.argv[1:end]:
+    for option in arguments[:end]:
         name, _, value = option.removeprefix("--").partition("=")
         plan.setdefault(name, []).append(value)
     try:
-        _enter(plan, sys.argv[end + 1 :])
+        _enter(plan, arguments[end + 1 :])
     except OSError as error:
         sys.stderr.write(f"the program cannot be started behind its walls: {error.strerror}\n")
         sys.exit(_CANNOT)
+
+
+def _read_plan(file: int) -> list[str]:
+    with open(file, "rb") as opened:
+        plan = opened.read()
+    if not plan:
+        # It is not needed any more.
+        sys.exit()
+    return [os.fsdecode(argument) for argument in plan.removesuffix(b"\0").split(b"\0")]
 
 
 def _enter(plan: dict[str, list[str]], arguments: list[str]) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from kardinal.processes import confined
 
-__all__ = ["Walls", "confine", "find_walls"]
+__all__ = ["Walls", "confine", "find_walls", "launcher", "plan_run"]
 
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec")
 _LINKER = ("/etc/ld.so.cache",)
@@ -67,7 +67,7 @@ def find_walls() -> Walls:
     """Try each mechanism in a separate process, once per program. Blocks."""
     try:
         tried = subprocess.run(  # noqa: S603 - a file of our own
-            [*_launcher(), "--try"], capture_output=True, timeout=_TRY_WITHIN, check=True, text=True
+            [*launcher(), "--try"], capture_output=True, timeout=_TRY_WITHIN, check=True, text=True
         )
         landlock, seccomp = tried.stdout.splitlines()
         return Walls(landlock=landlock, seccomp=seccomp)
@@ -86,7 +86,32 @@ def confine(
     input: Path | None = None,  # noqa: A002 - beside `output`
     readable: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the command that runs `command` in isolation, with its standard output in the file `output`.
+    """Return the command that runs `command` in isolation; the arguments are those of `plan_run`."""
+    plan = plan_run(
+        command,
+        programs=programs,
+        home=home,
+        output=output,
+        network=network,
+        walls=walls,
+        input=input,
+        readable=readable,
+    )
+    return [*launcher(), *plan]
+
+
+def plan_run(
+    command: Sequence[str],
+    *,
+    programs: Sequence[str],
+    home: Path,
+    output: Path | None,
+    network: bool,
+    walls: Walls,
+    input: Path | None = None,  # noqa: A002 - beside `output`
+    readable: Sequence[Path] = (),
+) -> list[str]:
+    """Return the arguments of the launcher that run `command`, with its standard output in the file `output`.
 
     `programs`: the absolute paths of the programs that it may run. `home`: the directory that it may read and write, in
     which it is started. Without `output` and `input` the child inherits both. `readable`: other files and directories
@@ -114,7 +139,7 @@ def confine(
         plan.append("--wall=seccomp")
     if network:
         plan.append("--network")
-    return [*_launcher(), *plan, "--", os.path.abspath(command[0]), *command[1:]]
+    return [*plan, "--", os.path.abspath(command[0]), *command[1:]]
 
 
 def _is_static(program: str) -> bool:
@@ -133,5 +158,6 @@ def _is_static(program: str) -> bool:
     return all(segments[at : at + 4] != struct.pack("<I", _LOADER) for at in range(0, len(segments), size or 1))
 
 
-def _launcher() -> tuple[str, ...]:
+def launcher() -> tuple[str, ...]:
+    """Return the command of the launcher (`confined`), which its arguments are added to."""
     return sys.executable, "-I", "-S", os.path.abspath(confined.__file__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -116,7 +117,8 @@ def render(paths: tuple[Path, ...], owner_path: Path, given: tuple[str, ...], fo
         return spec if isinstance(spec, TemplateSpec) else None
 
     _check_outputs(outputs, blueprint)
-    rendered = render_owner(document, owner.spec, blueprint, find=find, outputs=outputs, ytt=Ytt().rendered)
+    with closing(Ytt()) as ytt:
+        rendered = render_owner(document, owner.spec, blueprint, find=find, outputs=outputs, ytt=ytt.rendered)
     if format_ == "json":
         print_value({"blueprint": _name(blueprint), "resources": list(map(_document, rendered))}, "json")
     else:

@@ -1,4 +1,4 @@
-"""What a chain needs is away for a while: the kind of its runs, the Git host, the registry."""
+"""Outages: the kind of the runs, the Git host, or the registry is away for a while."""
 
 from __future__ import annotations
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import signal
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -283,3 +287,58 @@ async def test_values_are_in_no_argument_and_in_a_file_of_this_user(tmp_path: Pa
     assert seen["arguments"] == "-f - --data-values-file values.yml --output json"
     assert seen["mode"] == "600"
     assert re.fullmatch(r"output template\.yml values\.yml ", seen["names"])
+
+
+def waiting_launchers() -> list[int]:
+    """Return the launchers that this process has started and that wait for a template."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            waits = b"confined.py\0--plan=" in path.read_bytes() and b"/bin/sh" not in path.read_bytes()
+            if waits and _grandparent(path.parent) == os.getpid():
+                found.append(int(path.parent.name))
+    return found
+
+
+def _grandparent(process: Path) -> int:
+    parent = _parent(process)
+    return _parent(Path(f"/proc/{parent}"))
+
+
+def _parent(process: Path) -> int:
+    return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+
+
+async def until_one_waits() -> int:
+    async with asyncio.timeout(20):
+        while not (found := waiting_launchers()):
+            await asyncio.sleep(0.01)
+    [one] = found
+    return one
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+async def test_one_launcher_waits_for_the_next_template_and_no_longer_than_the_renderer(
+    tmp_path: Path, start_ytt: StartYtt
+) -> None:
+    ytt = start_ytt(program(tmp_path, "ytt", ANSWER))
+    assert waiting_launchers() == []
+    assert await asyncio.gather(*(made(ytt, "a: 1") for _ in range(3))) == [{"a": 1}] * 3
+    first = await until_one_waits()
+    assert await made(ytt, "a: 1") == {"a": 1}
+    second = await until_one_waits()
+    assert second != first
+    await ytt.stop()
+    assert waiting_launchers() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+async def test_launcher_that_is_killed_while_it_waits_costs_no_template(tmp_path: Path, start_ytt: StartYtt) -> None:
+    ytt = start_ytt(program(tmp_path, "ytt", ANSWER))
+    await made(ytt, "a: 1")
+    killed = await until_one_waits()
+    os.kill(killed, signal.SIGKILL)
+    async with asyncio.timeout(20):
+        while killed in waiting_launchers():
+            await asyncio.sleep(0.01)
+    assert await made(ytt, "a: 1") == {"a": 1}
