@@ -1,2 +1,2 @@
 // Functions that make Kubernetes objects.
-import 'lib/kube-libsonnet/kube.libsonnet'
+import 'lib/kube.libjsonnet'
