@@ -21,6 +21,7 @@ TOTAL_LIMIT = 64 << 20
 FILE_LIMIT = 8 << 20
 """The most bytes of a file."""
 _MANIFESTS = "manifests"
+_REFERENCES = "refs"
 
 
 def collect(rendered: Iterable[InstanceFiles], references: Mapping[str, bytes] | None = None) -> dict[str, bytes]:
@@ -43,8 +44,8 @@ def collect(rendered: Iterable[InstanceFiles], references: Mapping[str, bytes] |
             files[full] = content
             owners[full] = part.instance
     for path, content in (references or {}).items():
-        files[path] = content
-        owners[path] = "the secret references"
+        files[f"{_REFERENCES}/{path}"] = content
+        owners[f"{_REFERENCES}/{path}"] = "the secret references"
     _check_total(files)
     _check_clashes(owners)
     return dict(sorted(files.items()))

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from kardinal.catalog.collection import collect
 from kardinal.catalog.contracts import CatalogSources, Engine
@@ -20,7 +21,7 @@ from kardinal.catalog.discovery import (
     instances_of,
     packages_of,
 )
-from kardinal.catalog.documents import read_json, tree_file
+from kardinal.catalog.documents import read_json, read_yaml, tree_file
 from kardinal.catalog.errors import NOWHERE, CatalogError, Where
 from kardinal.catalog.fetching import FetchedTree, Fetcher, at_once
 from kardinal.catalog.hierarchy import (
@@ -38,6 +39,7 @@ from kardinal.catalog.inventory import cluster_class
 from kardinal.catalog.jsonnetfile import JSONNETFILE, JSONNETFILE_TEMPLATE, Jsonnetfile, vendored_libraries
 from kardinal.catalog.libraries import LIBRARIES, component_libraries, listed_libraries
 from kardinal.catalog.lock import LOCK_FILE, Locks, write_lock
+from kardinal.catalog.references import reference_files
 from kardinal.catalog.values import Cluster, Compiled, Layout, Merged, RenderJob, SourceKind
 from kardinal.objects import JsonObject
 
@@ -47,13 +49,15 @@ _MISSING_COMPONENT = re.compile(r"\bclass (?:components|defaults)\.([a-z0-9_-]+)
 
 
 _LISTED_LIBRARIES = "commodore.jsonnet_libs"
+_FILTERS = "postprocess/filters.yml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collated:
     """A hierarchy with all its sources, merged: all that rendering needs.
 
-    `merged` has the bootstrap node and the node of each instance.
+    `merged` has the bootstrap node and the node of each instance. `trees`: the repositories of components and of
+    instances.
     """
 
     cluster: Cluster
@@ -63,6 +67,7 @@ class Collated:
     components: Mapping[str, Requirement]
     packages: Mapping[str, Requirement]
     merged: Mapping[str, Merged]
+    trees: Mapping[str, FetchedTree]
     notices: Sequence[str] = field(default=())
 
 
@@ -78,10 +83,18 @@ async def collate(cluster: Cluster, *, sources: CatalogSources, engine: Engine, 
 
 async def render(collated: Collated, engine: Engine) -> Compiled:
     """Render the instances of a merged hierarchy, and collect their files. Raises `CatalogError`."""
-    jobs = [RenderJob(instance.name, instance.component) for instance in collated.instances]
-    merged = {job.instance: collated.merged[job.instance] for job in jobs}
-    rendered = await engine.render(collated.layout, jobs, merged) if jobs else ()
-    files = collect(rendered)
+    merged = collated.merged
+    references = reference_files(
+        merged[BOOTSTRAP],
+        {instance.name: (instance.component, merged[instance.name]) for instance in collated.instances},
+        prefixes=collated.cluster.tenant.ref_prefixes,
+    )
+    jobs = [
+        RenderJob(instance.name, instance.component, await _read_filters(collated, instance), references.tokens)
+        for instance in collated.instances
+    ]
+    rendered = await engine.render(collated.layout, jobs, collated.merged) if jobs else ()
+    files = collect(rendered, references.files)
     if jobs and not files:
         names = ", ".join(job.instance for job in jobs)
         raise CatalogError("refused", f"the catalog has no file, though there are instances: {names}")
@@ -94,6 +107,16 @@ async def render(collated: Collated, engine: Engine) -> Compiled:
         notices=tuple(dict.fromkeys(notices)),
         instances=tuple(job.instance for job in jobs),
     )
+
+
+async def _read_filters(collated: Collated, instance: Instance) -> object:
+    """Return the list of filters in the repository of a component; None without one."""
+    tree = collated.trees[instance.name]
+    path = joined(instance.path, _FILTERS)
+    content = await tree_file(tree.directory, path)
+    if content is None:
+        return None
+    return await asyncio.to_thread(read_yaml, content, Where(repository=tree.title, file=path))
 
 
 class _Collation:
@@ -133,6 +156,7 @@ class _Collation:
             components=known,
             packages=packages,
             merged=merged,
+            trees=self._trees,
             notices=notices,
         )
 
@@ -142,10 +166,11 @@ class _Collation:
         tenant = cluster.tenant
         global_ = cluster.global_ or tenant.global_
         inventory = cluster.inventory or tenant.inventory
+        fetch = partial(self._fetcher.fetch, where=NOWHERE, chosen=True)
         shared, own = await at_once(
             (
-                self._fetcher.fetch("global", "", global_.url, global_.revision, where=NOWHERE, chosen=True),
-                self._fetcher.fetch("inventory", "", inventory.url, inventory.revision, where=NOWHERE, chosen=True),
+                fetch("global", "global", global_.url, global_.revision),
+                fetch("inventory", tenant.name, inventory.url, inventory.revision),
             )
         )
         self._places.link(f"{CLASSES}/global", shared.directory)

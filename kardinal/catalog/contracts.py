@@ -67,7 +67,10 @@ class Engine(Protocol):
     async def render(
         self, layout: Layout, jobs: Sequence[RenderJob], inventory: Mapping[str, Merged]
     ) -> Sequence[InstanceFiles]:
-        """Return the files of each instance, in the order of `jobs`. `inventory` has the nodes of all instances."""
+        """Return the files of each instance, in the order of `jobs`.
+
+        `inventory` has the nodes of all instances, and the bootstrap node.
+        """
         ...
 
     async def origin(self, layout: Layout, node: Node, path: str) -> Sequence[tuple[str, object]]:

@@ -66,7 +66,7 @@ def read_dependencies(instance: str, merged: Merged) -> Iterator[GitDependency]:
             instance=instance,
             output_path=_output_path(_text(entry, "output_path", where), where),
             url=url,
-            version=_text(entry, "ref", where) or "master",
+            version=_text(entry, "ref", where),
             directory=_text(entry, "subdir", where).strip("/"),
             where=where,
         )

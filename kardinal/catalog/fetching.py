@@ -70,7 +70,7 @@ class Fetcher:
         """
         if not chosen:
             self.check(url, where)
-        title = f"{kind} {name}" if name else kind
+        title = f"{kind} {name}" if name != kind else kind
         known = self._locks.find(kind, name, url, requested)
         try:
             if known is None or known == self._locks.pinned(url):

@@ -76,6 +76,11 @@ _OWN = {
             "Check the resources of kardinal in files as the controller would.",
         ),
         LazyCommand("export", "kardinal.cli.export:export", "Draw a Graph for Mermaid, Graphviz or a program."),
+        LazyCommand(
+            "catalog",
+            "kardinal.cli.catalog.group:catalog",
+            "Compile catalogs: what a cluster applies, from a hierarchy of configuration in Git repositories.",
+        ),
         LazyCommand("cel", "kardinal.cli.cel:evaluate", "Evaluate a CEL expression on the data of a file."),
         LazyCommand("plan", "kardinal.cli.plan:plan", "Show what a promotion would change, and change nothing."),
         LazyCommand("policy", "kardinal.cli.policy:policy", "Show what gates hold, and what they would say."),

@@ -28,7 +28,7 @@ from kardinal.git.local import LocalBackend
 from kardinal.git.names import branch_ref, tag_ref
 from kardinal.git.objects import Signer, Staging
 from kardinal.git.references import References
-from kardinal.git.revisions import Revision, check_published, find_revision
+from kardinal.git.revisions import Revision, check_published, find_revision, keep_commit
 from kardinal.git.runner import GitRunner
 from kardinal.git.tree import TreeView, apply
 from kardinal.git.trees import TreeStore
@@ -298,6 +298,10 @@ class Repository:
 
         async with self._observed("extract"):
             return await mended(self._backend, look)
+
+    async def keep(self, commit: str) -> None:
+        """Keep a commit, which has to be on a branch or tag, also if the host forgets it."""
+        await mended(self._backend, lambda: keep_commit(self._backend.open(), commit))
 
     async def revision(self, version: str) -> Revision:
         """Return the commit of a branch, tag or id; of the default branch if `version` is empty.

@@ -1,7 +1,7 @@
 """The commit that a branch, a tag or an id stands for, in a repository that has all its branches and tags.
 
-A commit counts only if a branch or tag contains it. Hosts also serve the commits of forks and of pull requests by id,
-and anybody can make those.
+A commit counts only if a branch or tag contains it, or did so when a mirror kept it. Hosts also serve the commits of
+forks and of pull requests by id, and anybody can make those.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from dataclasses import dataclass
 import pygit2
 
 from kardinal.git import ancestry
-from kardinal.git.errors import BranchNotFound, CommitNotFound, GitError, InvalidBranchName, TagNotFound
+from kardinal.git.errors import BranchNotFound, CommitNotFound, GitError, InvalidBranchName, RefMoved, TagNotFound
 from kardinal.git.history import tagged_commit
 from kardinal.git.names import HEADS, branch_of, branch_ref, tag_ref
 from kardinal.git.objects import Staging
 from kardinal.git.refs import RefStore
 from kardinal.processes.threads import off_loop
 
-__all__ = ["Revision", "check_published", "find_revision"]
+__all__ = ["Revision", "check_published", "find_revision", "keep_commit"]
 
 _TAGS = "refs/tags/"
+_KEPT = "refs/kardinal/kept/"
+"""References to commits that were on a branch or tag once, and that a mirror keeps if the host forgets them."""
 _ID = re.compile(r"[0-9a-f]{7,40}")
 
 
@@ -74,6 +76,16 @@ def check_published(repository: pygit2.Repository, commit: str, *, url: str) -> 
     )
 
 
+@off_loop
+def keep_commit(repository: pygit2.Repository, commit: str) -> None:
+    """Keep a commit of a branch or tag in a mirror, also after the branch is forced to another commit, or deleted."""
+    refs = RefStore(repository.path)
+    name = f"{_KEPT}{commit}"
+    with suppress(RefMoved):
+        if refs.read(name) is None:
+            refs.update(name, old=None, new=commit)
+
+
 def _default_branch(repository: pygit2.Repository, url: str) -> Revision:
     try:
         head = repository.lookup_reference("HEAD").target
@@ -87,8 +99,9 @@ def _default_branch(repository: pygit2.Repository, url: str) -> Revision:
 
 
 def _tips(repository: pygit2.Repository) -> Iterator[str]:
-    """Yield the commits of all branches, the newest names first, and then those of all tags."""
+    """Yield the commits that are kept, those of all branches, and then those of all tags."""
     refs = RefStore(repository.path)
+    yield from refs.list(_KEPT).values()
     yield from refs.list(HEADS).values()
     for name, oid in refs.list(_TAGS).items():
         with suppress(GitError, TagNotFound):

@@ -17,7 +17,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("content", "kind", "words"),
     [
-        (b"a: 1\nb: 2\na: 3\n", "invalid", "commodore.yml, line 3: the key 'a' is there twice"),
+        (b"a: 1\nb: 2\na: 3\n", "invalid", "commodore.yml, line 3: the key 'a'"),
         (b"a:\n\t- 1\n", "invalid", "line 2"),
         (b"a: \xff\n", "invalid", "not text in UTF-8"),
         (b"[" * 5_000, "limit", "levels of nesting"),

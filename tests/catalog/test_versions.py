@@ -40,8 +40,8 @@ async def test_lock_names_every_source(hierarchy: Hierarchy) -> None:
     assert entries == compiled.versions
     assert [(entry.kind, entry.name, entry.requested) for entry in entries] == [
         ("component", "nginx", "main"),
-        ("global", "", ""),
-        ("inventory", "", ""),
+        ("global", "global", ""),
+        ("inventory", "t-acme", ""),
     ]
     assert write_lock(reversed(entries)) == compiled.files["catalog.lock.yaml"]
 
@@ -64,7 +64,7 @@ async def test_a_changed_requested_version_is_resolved_again(hierarchy: Hierarch
     first = await hierarchy.compile()
     hierarchy.commit("nginx", component("nginx", defaults="{v: 2}"), tag="v2")
     hierarchy.configure(COMMON % "v2")
-    locks = Locks(own=first.versions, update=lambda name: name == "")
+    locks = Locks(own=first.versions, update=locked_names(["global"]))
 
     assert commit_of(await hierarchy.compile(locks)) != commit_of(first)
 

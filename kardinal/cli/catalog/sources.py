@@ -47,6 +47,7 @@ class CallerSources:
         """The directory below which all trees lie."""
         self._store = TreeStore(self.trees)
         self._places = asyncio.Semaphore(_FETCHES)
+        self._kept: set[tuple[str, str]] = set()
         self._fetched: dict[str, asyncio.Task[None]] = {}
 
     async def resolve(self, url: str, version: str) -> Resolved:
@@ -67,12 +68,20 @@ class CallerSources:
                 return SourceTree(*await repository.extract(commit, path, self._store))
             if await asyncio.to_thread(mirror.is_dir):
                 with suppress(CommitNotFound):
-                    return SourceTree(*await repository.extract(commit, path, self._store))
+                    return await self._extract(repository, commit, path)
             await self._fetch(url, mirror)
-            return SourceTree(*await repository.extract(commit, path, self._store))
+            return await self._extract(repository, commit, path)
 
     async def download(self, url: str, digest: str) -> tuple[str, Path]:
         raise CatalogError("fetch", f"{url} is not downloaded")
+
+    async def _extract(self, repository: Repository, commit: str, path: str) -> SourceTree:
+        """Return the tree of a commit in a mirror, which keeps the commit from now on."""
+        found = SourceTree(*await repository.extract(commit, path, self._store))
+        if (repository.url, commit) not in self._kept:
+            await repository.keep(commit)
+            self._kept.add((repository.url, commit))
+        return found
 
     def _open(self, url: str) -> tuple[Repository, Path | None]:
         """Return the repository at a URL, and the directory of its mirror; None if it is local."""
@@ -100,7 +109,7 @@ class CallerSources:
                 if await asyncio.to_thread(mirror.is_dir):
                     await _fetch_into(mirror, url, head)
                     return
-                new = Path(tempfile.mkdtemp(dir=mirror.parent, prefix=".new-"))
+                new = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=mirror.parent, prefix=".new-"))
                 try:
                     await ask_git("init", "--quiet", "--bare", str(new))
                     await _fetch_into(new, url, head)
@@ -145,12 +154,12 @@ async def _fetch_into(mirror: Path, url: str, head: str) -> None:
 @asynccontextmanager
 async def _held(path: Path) -> AsyncIterator[None]:
     """Hold a lock file, for which other processes wait."""
-    file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    file = await asyncio.to_thread(os.open, path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(file)
+        await asyncio.to_thread(os.close, file)
 
 
 @contextmanager
