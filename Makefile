@@ -18,7 +18,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local kardinal_supp
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help ui dist demo test test-plane test-resilience test-ui test-ui-all lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-supplychain test-cartographer test-chain-kills test-gitops test-gitops-fast test-lives test-walk test-corpus test-catalog-oracle test-cel test-graph test-kubectl contract-record builtins bench-hostile bench-localplane soak
+.PHONY: help ui dist demo test test-plane test-resilience test-ui test-ui-all lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-supplychain test-cartographer test-chain-kills test-gitops test-gitops-fast test-lives test-walk test-corpus test-catalog-oracle test-catalog-merge test-cel test-graph test-kubectl contract-record builtins bench-hostile bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -106,6 +106,9 @@ test-walk: $(INSTALLED) ## kill controller and agent while 21 Bundles walk throu
 test-corpus: renderers ## compare our edits with those of kustomize on 200 kustomizations, minutes; fetches Go modules of others
 	$(BIN)/python -m hack.renderers.corpus
 	CORPUS=1 $(BIN)/pytest -n2 tests/corpus
+
+test-catalog-merge: $(INSTALLED) ## merge 10,000 generated hierarchies by reclass-rs and by the rules alone, some minutes
+	KARDINAL_HIERARCHIES=10000 $(BIN)/pytest tests/catalog/test_merge_by_the_rules.py
 
 test-catalog-oracle: renderers ## compare catalogs of fixtures and 300 random hierarchies with Commodore, which pip installs beside the project, half an hour; HIERARCHIES=20: so many
 	$(BIN)/python -m hack.catalog_oracle check

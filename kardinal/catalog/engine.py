@@ -156,7 +156,7 @@ class _Worker:
         renderers = [found for name in _RENDERERS if (found := shutil.which(name))]
         walled = confine(
             command,
-            programs=[sys.executable, *renderers],
+            programs=[*renderers, sys.executable],
             home=self._home,
             output=None,
             network=False,

@@ -49,7 +49,7 @@ FOREIGN = ForeignBytes(
     time="60 s of CPU and 180 s for each instance",
     held="one answer for each worker",
     decoded="made in a worker, decoded on a thread",
-    tests=("catalog/test_worker_walls.py",),
+    tests=("catalog/test_worker_answers.py", "catalog/test_worker_walls.py"),
 )
 
 

@@ -1,6 +1,6 @@
 """A small merger of hierarchies, written from the rules on the page about catalogs alone.
 
-It is slow and says little about errors. `test_generated_hierarchies.py` compares it with what kardinal merges with.
+It is slow and says little about errors. `test_merge_by_the_rules.py` compares it with what kardinal merges with.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ __all__ = ["Refused", "merge_by_the_rules"]
 class Refused(Exception):
     """The hierarchy is wrong; the text is the reason in one word.
 
-    `doubtful`: a wrong reference is in a value that a later class replaces. The rules do not say whether that is wrong.
+    `doubtful`: the rules leave it open, because a wrong reference is in a value that a later class replaces, or text
+    shows a mapping or list with references.
     """
 
     doubtful = False
@@ -173,6 +174,7 @@ class _Merger:
         value, stack = self._referenced(content, stack)
         # The references in a mapping or list stay as they are inside text, except in a list of several classes.
         as_it_is = isinstance(value, _Map | list) and not isinstance(value, _Appended)
+        self.doubtful |= as_it_is and _has_reference(value)
         return _text_of(value if as_it_is else self.resolved(value, stack))
 
     def _text(self, text: str, stack: tuple[str, ...]) -> str:

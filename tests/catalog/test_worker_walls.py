@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -133,7 +134,9 @@ async def test_children_of_a_worker_are_killed_with_it(start_engine: StartEngine
     child = await engine.evaluate(NOTHING, "x.jsonnet", {})
     with pytest.raises(CatalogError):
         await engine.evaluate(NOTHING, "x.jsonnet", {})
-    assert not Path(f"/proc/{child}/exe").exists()
+    async with asyncio.timeout(30):
+        while Path(f"/proc/{child}/exe").exists():
+            await asyncio.sleep(0.01)
 
 
 async def test_more_memory_than_its_share_is_a_limit(start_engine: StartEngine, tmp_path: Path) -> None:
@@ -146,6 +149,36 @@ async def test_more_memory_than_its_share_is_a_limit(start_engine: StartEngine, 
     with pytest.raises(CatalogError, match="memory") as failed:
         await told(start_engine, tmp_path, program, memory=800 << 20)
     assert failed.value.kind == "limit"
+
+
+async def test_more_cpu_than_allowed_is_a_limit(start_engine: StartEngine, tmp_path: Path) -> None:
+    program = """
+    import resource
+    request()
+    resource.setrlimit(resource.RLIMIT_CPU, (1, 60))
+    while True:
+        pass
+    """
+    with pytest.raises(CatalogError, match="s of CPU") as failed:
+        await told(start_engine, tmp_path, program)
+    assert failed.value.kind == "limit"
+
+
+TEMPLATES = {
+    "recursion": "local f(n) = 1 + f(n + 1); f(0)",
+    "text": "std.length(std.repeat('x', 1 << 30) + 'y')",
+    "list": "std.length(std.foldl(function(list, n) list + list, std.range(1, 40), [1]))",
+    "doubled": "local d(s, n) = if n == 0 then s else d(s + s, n - 1); std.length(d('x', 40))",
+}
+
+
+@pytest.mark.parametrize("name", sorted(TEMPLATES))
+async def test_a_file_that_needs_too_much_is_an_error(start_engine: StartEngine, name: str) -> None:
+    engine = start_engine(memory=1 << 30)
+    with pytest.raises(CatalogError) as failed:
+        await engine.evaluate(Layout({}, {"x.jsonnet": TEMPLATES[name].encode()}), "x.jsonnet", {})
+    assert failed.value.kind == "limit"
+    assert await engine.evaluate(Layout({}, {"x.jsonnet": b"1"}), "x.jsonnet", {}) == 1
 
 
 @pytest.mark.parametrize("signal_name", ["SIGSEGV", "SIGABRT", "SIGKILL", "SIGBUS"])
