@@ -8,6 +8,7 @@ It prints one line of JSON when it has read all objects, and ends when its stand
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -51,6 +52,8 @@ async def _run(kubeconfig: Path) -> None:
         manager.add(expressions)
         graph_controller(manager, client, clock=clock, owners=[_AllGraphs(client)], expressions=expressions)
         await manager.start()
+        gc.collect()
+        gc.freeze()  # `Manager.run` does the same when it has started.
         print("{}", flush=True)
         await asyncio.to_thread(sys.stdin.read)
         await manager.stop()

@@ -236,6 +236,7 @@ class Informer:
                 self._dispatch(Event(ChangeKind.DELETED, key, self.kept(obj), None))
         elif old is None or _revision(old) != _revision(obj):
             kept = self.kept(obj)
+            _share_spec(old, kept)
             self._store.put(key, kept)
             for event in _difference(key, old, kept, initial=False):
                 self._dispatch(event)
@@ -290,6 +291,19 @@ def _difference(key: Key, old: JsonObject | None, new: JsonObject, *, initial: b
             Event(ChangeKind.ADDED, key, None, new),
         ]
     return [Event(ChangeKind.UPDATED, key, old, new)]
+
+
+def _share_spec(old: JsonObject | None, new: JsonObject) -> None:
+    """Let a changed object have the spec of the old one if it is the same: compiled Graphs go on holding theirs.
+
+    Otherwise each write of a status would leave one more copy of the spec in memory. Equal is not the same, since 1
+    equals true: the generation must be the same, too.
+    """
+    generation = new["metadata"].get("generation")
+    if old is None or generation is None or old["metadata"].get("generation") != generation:
+        return
+    if "spec" in new and old.get("spec") == new["spec"]:
+        new["spec"] = old["spec"]
 
 
 def _revision(obj: JsonObject) -> str:

@@ -124,6 +124,20 @@ async def test_changes_and_deletions_follow(server: WidgetServer, informer: Info
         assert informer.get("default", "a") is None
 
 
+@pytest.mark.parametrize(("spec", "generation", "shared"), [([1], 1, True), ([2], 1, False), ([True], 2, False)])
+async def test_spec_that_did_not_change_stays_the_same_in_memory(
+    server: WidgetServer, informer: Informer, spec: list[object], generation: int, shared: bool
+) -> None:
+    await server.put("a", spec=[1], metadata={"uid": "a", "generation": 1})
+    async with running(informer):
+        before = informer.list()[0]
+        await server.put("a", spec=spec, status="new", metadata={"uid": "a", "generation": generation})
+        await until(lambda: "status" in informer.list()[0])
+        after = informer.list()[0]
+        assert (after["spec"] is before["spec"], repr(after["spec"])) == (shared, repr(spec))
+        assert "status" not in before
+
+
 async def test_managed_fields_are_never_kept(server: WidgetServer, informer: Informer) -> None:
     await server.put("a")
     async with running(informer):
