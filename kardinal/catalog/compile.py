@@ -40,7 +40,7 @@ from kardinal.catalog.jsonnetfile import JSONNETFILE, JSONNETFILE_TEMPLATE, Json
 from kardinal.catalog.libraries import LIBRARIES, component_libraries, listed_libraries
 from kardinal.catalog.lock import LOCK_FILE, Locks, write_lock
 from kardinal.catalog.references import reference_files
-from kardinal.catalog.values import Cluster, Compiled, Layout, Merged, RenderJob, SourceKind
+from kardinal.catalog.values import Cluster, Compiled, Layout, Merged, Node, RenderJob, SourceKind
 from kardinal.objects import JsonObject
 
 __all__ = ["Collated", "collate", "compile_catalog"]
@@ -56,8 +56,8 @@ _FILTERS = "postprocess/filters.yml"
 class Collated:
     """A hierarchy with all its sources, merged: all that rendering needs.
 
-    `merged` has the bootstrap node and the node of each instance. `trees`: the repositories of components and of
-    instances.
+    `nodes` and `merged` have the bootstrap node and the node of each instance. `trees`: the repositories of components
+    and of instances.
     """
 
     cluster: Cluster
@@ -66,6 +66,7 @@ class Collated:
     instances: Sequence[Instance]
     components: Mapping[str, Requirement]
     packages: Mapping[str, Requirement]
+    nodes: Mapping[str, Node]
     merged: Mapping[str, Merged]
     trees: Mapping[str, FetchedTree]
     notices: Sequence[str] = field(default=())
@@ -155,6 +156,7 @@ class _Collation:
             instances=placed,
             components=known,
             packages=packages,
+            nodes=nodes,
             merged=merged,
             trees=self._trees,
             notices=notices,

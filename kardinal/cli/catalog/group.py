@@ -18,6 +18,11 @@ _COMMANDS = {
             "kardinal.cli.catalog.compile:compile_catalogs",
             "Compile the catalog of a cluster into a directory.",
         ),
+        LazyCommand(
+            "show",
+            "kardinal.cli.catalog.show:show",
+            "Show the components, packages, classes, parameters or targets of a cluster.",
+        ),
     )
 }
 
