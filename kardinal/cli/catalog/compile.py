@@ -14,7 +14,7 @@ from kardinal.catalog.errors import CatalogError
 from kardinal.catalog.inventory import find_cluster
 from kardinal.catalog.lock import LOCK_FILE, Locks, locked_names, read_lock
 from kardinal.catalog.values import Cluster, Compiled, SourceVersion
-from kardinal.cli.catalog.directories import DirectoryChanges, write_catalog
+from kardinal.cli.catalog.directories import DirectoryChanges, diff_catalog, write_catalog
 from kardinal.cli.catalog.session import (
     CatalogSession,
     documents_option,
@@ -38,6 +38,7 @@ class _Result:
     cluster: str
     compiled: Compiled | None = None
     changes: DirectoryChanges | None = None
+    diff: str = ""
     error: CatalogError | None = None
 
 
@@ -56,7 +57,7 @@ class _Result:
     "--lock",
     "lock_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help=f"The lock to compile with; default: {LOCK_FILE} in the directory of --output.",
+    help=f"The lock to compile with; default: {LOCK_FILE} in the directory of --output, or of --diff.",
 )
 @click.option(
     "--update",
@@ -66,6 +67,12 @@ class _Result:
     flag_value="",
     metavar="[NAME]",
     help="Resolve the version of this component, package or library again, or all without a name. May be repeated.",
+)
+@click.option(
+    "--diff",
+    "compared",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Print the difference from the catalog in this directory; of one cluster.",
 )
 @offline_option
 @click.option(
@@ -92,6 +99,7 @@ def compile_catalogs(
     directory: Path | None,
     lock_file: Path | None,
     updated: tuple[str, ...],
+    compared: Path | None,
     offline: bool,
     jobs: int,
     output: str,
@@ -105,6 +113,8 @@ def compile_catalogs(
         raise click.UsageError("name one CLUSTER, or pass --all")
     if everything and lock_file is not None:
         raise click.UsageError("--lock is the lock of one cluster, and can not be used with --all")
+    if everything and compared is not None:
+        raise click.UsageError("--diff compares one cluster, and can not be used with --all")
 
     async def run() -> list[_Result]:
         async with open_session(paths, offline=offline, jobs=jobs) as session:
@@ -115,7 +125,9 @@ def compile_catalogs(
                 place = directory / one.name if directory is not None and everything else directory
                 async with places:
                     try:
-                        return await _compile(session, one, place, lock_file, updated)
+                        return await _compile(
+                            session, one, directory=place, lock_file=lock_file, updated=updated, compared=compared
+                        )
                     except CatalogError as error:
                         return _Result(one.name, error=error)
 
@@ -133,17 +145,21 @@ def compile_catalogs(
 async def _compile(
     session: CatalogSession,
     cluster: Cluster,
+    *,
     directory: Path | None,
     lock_file: Path | None,
     updated: tuple[str, ...],
+    compared: Path | None,
 ) -> _Result:
-    default = directory / LOCK_FILE if directory is not None else None
+    known = directory or compared
+    default = known / LOCK_FILE if known is not None else None
     own = await asyncio.to_thread(_read_lock, lock_file or default, required=lock_file is not None)
     update = locked_names(name for name in updated if name) if updated else _NEVER
     locks = Locks(own=own, update=update)
     compiled = await compile_catalog(cluster, sources=session.sources, engine=session.engine, locks=locks)
+    diff = await asyncio.to_thread(diff_catalog, compared, compiled.files) if compared is not None else ""
     changes = await asyncio.to_thread(write_catalog, directory, compiled.files) if directory is not None else None
-    return _Result(cluster.name, compiled, changes)
+    return _Result(cluster.name, compiled, changes, diff=diff)
 
 
 def _read_lock(file: Path | None, *, required: bool) -> tuple[SourceVersion, ...]:
@@ -157,6 +173,8 @@ def _print(results: list[_Result]) -> None:
         if result.compiled is None or result.error is not None:
             say(f"{result.cluster}: {result.error}", err=True)
             continue
+        if result.diff:
+            say(result.diff, nl=False)
         for notice in result.compiled.notices:
             say(f"Note: {result.cluster}: {notice}", err=True)
         count = len(result.compiled.instances)
@@ -175,6 +193,7 @@ def _document(result: _Result) -> dict[str, Any]:
         "instances": list(result.compiled.instances),
         "files": sorted(result.compiled.files),
         "changes": None if changes is None else changes.document(),
+        "diff": result.diff,
         "versions": [
             {
                 "kind": version.kind,

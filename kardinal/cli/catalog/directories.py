@@ -12,9 +12,11 @@ from typing import Any
 
 from kardinal.catalog.lock import LOCK_FILE
 from kardinal.cli.errors import CommandError
+from kardinal.git.diff import unified
+from kardinal.git.values import ChangedFile
 from kardinal.processes.threads import off_loop
 
-__all__ = ["DirectoryChanges", "write_catalog"]
+__all__ = ["DirectoryChanges", "diff_catalog", "write_catalog"]
 
 _OWNED = ("manifests", "refs")
 
@@ -35,6 +37,17 @@ class DirectoryChanges:
     def document(self) -> dict[str, Any]:
         """Return the changes for programs."""
         return {"added": list(self.added), "changed": list(self.changed), "deleted": list(self.deleted)}
+
+
+@off_loop
+def diff_catalog(directory: Path, files: Mapping[str, bytes]) -> str:
+    """Return the difference between the catalog in a directory and `files`, as `git diff` shows it."""
+    try:
+        before = {path: (directory / path).read_bytes() for path in _owned_files(directory)}
+    except OSError as error:
+        raise CommandError(f"{error.filename or directory} can not be read: {error.strerror}") from None
+    paths = sorted(path for path in {*before, *files} if before.get(path) != files.get(path))
+    return unified([ChangedFile(path, before.get(path), files.get(path)) for path in paths])
 
 
 @off_loop

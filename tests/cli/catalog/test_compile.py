@@ -112,6 +112,20 @@ def test_lock_of_the_directory_holds_versions_until_an_update(hierarchy: Hierarc
     assert names("--update") == ["name: new\n", "name: new\n"]
 
 
+def test_the_difference_from_a_catalog_is_printed(hierarchy: Hierarchy, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    kardinal(hierarchy, "c-one", "--output", str(out))
+    before = files_of(out)
+    hierarchy.commit("web", {"main.jsonnet": "{ object: { name: 'new' } }"})
+    same = kardinal(hierarchy, "c-one", "--diff", str(out))
+    moved = kardinal(hierarchy, "c-one", "--diff", str(out), "--update", "web").stdout
+
+    assert same.stdout == "c-one: 2 instances, 2 files\n"
+    assert "manifests/web/object.yaml" in moved
+    assert "-name: web\n+name: new\n" in moved
+    assert files_of(out) == before
+
+
 def test_another_lock_file_is_read(hierarchy: Hierarchy, tmp_path: Path) -> None:
     out = tmp_path / "out"
     kardinal(hierarchy, "c-one", "--output", str(out))
