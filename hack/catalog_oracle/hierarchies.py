@@ -128,7 +128,8 @@ class _Generator:
         # None of these refers to a level: it could include itself.
         if name.startswith(level) and not by.startswith(level) and self._random.random() < 0.5:
             return "global.level.${pick}"
-        ours, theirs = by.split("."), name.split(".")
+        ours = by.split(".")
+        theirs = name.split(".")
         common = 0
         while common < min(len(ours), len(theirs)) - 1 and ours[common] == theirs[common]:
             common += 1
