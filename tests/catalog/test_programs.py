@@ -22,7 +22,7 @@ CHART = {
     "chart/crds/c.yaml": "kind: C\n",
     "chart/templates/tests/t.yaml": "kind: T\nmetadata:\n  annotations:\n    helm.sh/hook: test\n",
 }
-DEPLOYMENT = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: App\nspec:\n  replicas: 1\n"
+DEPLOYMENT = "kind: Deployment\napiVersion: apps/v1\nspec:\n  replicas: 1\nmetadata:\n  name: App\n"
 KUSTOMIZATION = "resources: [deployment.yaml]\nnamespace: own\n"
 
 
