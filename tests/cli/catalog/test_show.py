@@ -32,7 +32,7 @@ def show(hierarchy: Hierarchy, *arguments: str) -> Result:
         return pool.submit(CliRunner().invoke, main, call, prog_name="kardinal").result()
 
 
-def test_why_lists_the_classes_that_set_a_value(hierarchy: Hierarchy) -> None:
+def test_classes_that_set_a_value_are_listed_in_order(hierarchy: Hierarchy) -> None:
     result = show(hierarchy, "--why", "web.replicas", "-o", "json")
 
     assert json.loads(result.stdout) == [
