@@ -342,4 +342,6 @@ def _as_floats(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, _Map):
         return {key: _plain(value.values[key]) for key in sorted(value.values)}
+    if isinstance(value, _Layers):  # inside text, and doubtful
+        return _plain(value.values[-1])
     return [_plain(below) for below in value] if isinstance(value, list) else value
