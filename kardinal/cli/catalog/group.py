@@ -23,6 +23,11 @@ _COMMANDS = {
             "kardinal.cli.catalog.show:show",
             "Show the components, packages, classes, parameters or targets of a cluster.",
         ),
+        LazyCommand(
+            "import",
+            "kardinal.cli.catalog.import_documents:import_documents",
+            "Print the clusters and tenants of a Lieutenant as documents of kardinal.",
+        ),
     )
 }
 
