@@ -45,7 +45,7 @@ from kardinal.objects import JsonObject
 
 __all__ = ["Collated", "collate", "compile_catalog"]
 
-_MISSING_COMPONENT = re.compile(r"\bclass (?:components|defaults)\.([a-z0-9_-]+)\b.*\bnot\b", re.IGNORECASE | re.DOTALL)
+_MISSING_COMPONENT = re.compile(r"there is no class (?:components|defaults)\.([a-z0-9_-]++)")
 
 
 _LISTED_LIBRARIES = "commodore.jsonnet_libs"

@@ -111,9 +111,9 @@ def _add(known: dict[str, R], found: R) -> None:
 
 def _validated(model: type[R], body: JsonObject) -> R:
     """Return a document as a model. Raises `CatalogError` with the path of the field."""
-    kind, metadata = str(body["kind"]), body.get("metadata")
+    metadata = body.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else ""
-    subject = f"{kind} {name or 'without a name'}"
+    subject = f"{model.resource.kind} {name or 'without a name'}"
     for unknown in unknown_fields(model, {"spec": body.get("spec")}):
         remedy = unknown.remedy[:1].upper() + unknown.remedy[1:]
         raise CatalogError("invalid", "unknown field", where=Where(file=f"{subject} {unknown.field}"), remedy=remedy)

@@ -22,7 +22,6 @@ from kardinal.objects.text import cut, escaped
 
 __all__ = ["ReferenceFiles", "reference_files"]
 
-_REFERENCE = re.compile(r"\?\{([^}]+)\}")
 _PATH = re.compile(r"[\w\-.@=/]+")
 """The characters that kapitan finds in a reference."""
 _TYPE = "vaultkv"
@@ -93,7 +92,7 @@ def _key(component: str) -> str:
 def _in(value: Any, parameter: str, instance: str) -> Iterator[_Found]:
     match value:
         case str():
-            for reference in _REFERENCE.finditer(value):
+            for reference in _references(value):
                 yield _read(reference, Where(instance=instance, parameter=parameter))
         case dict():
             for key, item in value.items():
@@ -103,23 +102,32 @@ def _in(value: Any, parameter: str, instance: str) -> Iterator[_Found]:
                 yield from _in(item, f"{parameter}[{index}]", instance)
 
 
-def _read(reference: re.Match[str], where: Where) -> _Found:
-    kind, _, rest = reference[1].partition(":")
+def _references(text: str) -> Iterator[str]:
+    """Yield each text from `?{` to the next `}`. A regular expression would search to the end for each `?{`."""
+    at = 0
+    while (begin := text.find("?{", at)) >= 0 and (end := text.find("}", begin)) >= 0:
+        if end > begin + 2:
+            yield text[begin : end + 1]
+        at = end + 1
+
+
+def _read(reference: str, where: Where) -> _Found:
+    kind, _, rest = reference[2:-1].partition(":")
     if not rest:
         raise CatalogError(
             "invalid",
-            f"the secret reference {_shown(reference[0])} has no path",
+            f"the secret reference {_shown(reference)} has no path",
             where=where,
             remedy="Write ?{vaultkv:path/key}",
         )
     if kind != _TYPE:
         raise CatalogError(
             "refused",
-            f"the secret reference {_shown(reference[0])} is of type {_shown(kind)}",
+            f"the secret reference {_shown(reference)} is of type {_shown(kind)}",
             where=where,
             remedy="Use vaultkv; other types would need a credential, or put the secret into Git",
         )
-    return _Found(reference[0], rest.partition(":")[0], where)
+    return _Found(reference, rest.partition(":")[0], where)
 
 
 def _check(reference: _Found, prefixes: Sequence[str]) -> None:

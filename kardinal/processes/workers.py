@@ -14,6 +14,7 @@ import contextlib
 import os
 import selectors
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Final, cast
@@ -67,12 +68,18 @@ class WorkerProcess:
         self._stdin = cast(IO[bytes], self._process.stdin)
         self._stdout = cast(IO[bytes], self._process.stdout)
         self._stderr = cast(IO[bytes], self._process.stderr)
+        self._pause = threading.Event()
         memory.enter(self._process.pid)
 
     @property
     def ended(self) -> bool:
-        """Return whether the child has ended; it answers no more then."""
-        return self._closed or self._process.poll() is not None
+        """Return whether the child has ended; it answers no more then.
+
+        It is not reaped by the question: until its group was killed, no other process may get its number.
+        """
+        if self._closed:
+            return True
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def ask(self, request: bytes, *, deadline: float, longest: int) -> bytes:
         """Return the answer to a request. `deadline`: in seconds. `longest`: the most bytes of the answer.
@@ -96,8 +103,9 @@ class WorkerProcess:
             return
         self._closed = True
         self._memory.leave(self._process.pid)
-        # Also if the child has ended: the processes that it started are of its group, which keeps the number.
-        kill_group(self._process)
+        # Also if the child has ended, unless it was reaped: the processes that it started are of its group.
+        if self._process.returncode is None:
+            kill_group(self._process)
         self._process.wait()
         reap_group(self._process.pid)
         close_pipes(self._process)
@@ -162,11 +170,11 @@ class WorkerProcess:
         return bool(chunk)
 
     def _ended_early(self) -> WorkerEnded:
-        try:
-            code = self._process.wait(_ENDS_WITHIN)
-        except subprocess.TimeoutExpired:
-            kill_group(self._process)
-            code = self._process.wait()
+        ends = time.monotonic() + _ENDS_WITHIN
+        while not self.ended and time.monotonic() < ends:
+            self._pause.wait(LOOKED_AT_EVERY)
+        kill_group(self._process)
+        code = self._process.wait()
         os.set_blocking(self._stderr.fileno(), False)
         with contextlib.suppress(BlockingIOError):
             while self._keep_text():

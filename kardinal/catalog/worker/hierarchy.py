@@ -269,7 +269,7 @@ def _not_a_class(found: re.Match[str], steps: list[MergedClass]) -> CatalogError
     problem = re.sub(r" at line \d+ column \d+.*", "", found["problem"])
     remedy = ""
     limit = "limit exceeded" in problem
-    duplicate = re.search(r'duplicate (entry with key|field) [`"](?P<key>.*)[`"]', problem)
+    duplicate = re.search(r'duplicate (entry with key|field) [`"](?P<key>[^`"]*+)[`"]', problem)
     if limit:
         problem = "its aliases multiply, or it is nested too deep"
         remedy = "Write it with fewer aliases"

@@ -31,7 +31,7 @@ _MAX_STACK = 500
 """The frames of gojsonnet's stack; also its default."""
 _SHOWN = 2_000
 _ENGINE = re.compile(r"^RUNTIME ERROR: (?:importer error: )?")
-_FRAME = re.compile(r"^\t?(?P<file>[^\s:<]+):\(?(?P<line>\d+)[^\s]* ?", re.MULTILINE)
+_FRAME = re.compile(r"^\t?(?P<file>[^\s:<]++):\(?(?P<line>\d++)[^\s]*+ ?", re.MULTILINE)
 _OWN = "own:"
 """Before the paths of our own libraries, which cannot be those of a file of the compilation."""
 

@@ -11,7 +11,8 @@ from kardinal.objects.text import cut
 
 __all__ = ["Tokens"]
 
-_REFERENCE = re.compile(r"\?\{\w+:[\w\-.@=/:]+(?:\|(?:\|\w+(?::\S*)*)+)?=*\}")
+_REFERENCE = re.compile(r"\?\{\w++:[\w\-.@=/:]++(?:\}|\|\|\w)")
+"""A reference, or the beginning of one with functions, such as `?{vaultkv:a/b||random:str}`, which no parameter has."""
 
 
 class Tokens:
