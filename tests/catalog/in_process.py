@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import _gojsonnet
-import reclass_rs
 
-from kardinal.catalog.errors import CatalogError
 from kardinal.catalog.values import InstanceFiles, Layout, Merged, Node, RenderJob
+from kardinal.catalog.worker import hierarchy
 
 __all__ = ["InProcessEngine"]
 
@@ -43,25 +42,8 @@ def _merge(layout: Layout, nodes: Mapping[str, Node], tolerate_missing: bool) ->
     with tempfile.TemporaryDirectory() as made:
         root = Path(made)
         _lay_out(layout, root)
-        targets = root / "inventory" / "targets"
-        targets.mkdir(parents=True, exist_ok=True)
-        for name, node in nodes.items():
-            (targets / f"{name}.yml").write_text(
-                json.dumps({"classes": list(node.classes), "parameters": node.parameters}, ensure_ascii=False)
-            )
-        try:
-            merged = reclass_rs.Reclass(
-                nodes_path=str(targets),
-                classes_path=str(root / "inventory" / "classes"),
-                ignore_class_notfound=tolerate_missing,
-            ).inventory()
-        except ValueError as error:
-            raise CatalogError("invalid", str(error)) from None
-        found = merged.as_dict()["nodes"]
-    return {
-        name: Merged(tuple(found[name]["applications"]), tuple(found[name]["classes"]), found[name]["parameters"])
-        for name in nodes
-    }
+        (root / "inventory").mkdir(exist_ok=True)
+        return hierarchy.merge(root, nodes, tolerate_missing=tolerate_missing)
 
 
 def _evaluate(layout: Layout, file: str, variables: Mapping[str, str]) -> object:

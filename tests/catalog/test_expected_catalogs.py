@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,20 +17,18 @@ from kardinal.catalog.inventory import read_inventory
 from kardinal.catalog.lock import LOCK_FILE, Locks
 from kardinal.cli.catalog.sources import caller_sources
 from tests.catalog.conftest import StartEngine
+from tests.support.renderers import install, needs
 
-UNSUPPORTED = {
-    "filters": "the node of an instance has no keys of reclass beside its parameters",
-    "helm": "charts are not rendered",
-    "kustomize": "kustomizations are not rendered",
-    "yaml-style": "Jsonnet takes no text with the character U+0000",
-}
+UNSUPPORTED = {"kustomize-remote": "bases in other repositories are not fetched"}
 """Cases that kardinal does not compile as expected."""
+RENDERED = ("helm", "helm-refused", "kustomize", "kustomize-remote")
+"""Cases whose components need helm or kustomize."""
 
 
 def marks(case: Case) -> list[pytest.MarkDecorator]:
     """Return the marks of a case."""
     reason = UNSUPPORTED.get(case.name)
-    return [pytest.mark.xfail(reason=reason)] if reason else []
+    return [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
 
 
 CASES = [pytest.param(case, id=case.name, marks=marks(case)) for case in cases()]
@@ -43,6 +42,11 @@ def test_catalog_has_the_expected_bytes(
     root.mkdir()
     repositories = make_repositories(case, root, url=PUBLIC_URL if names_public_url(case) else None)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(repositories.git_config))
+    if case.name in RENDERED:
+        programs = tmp_path / "bin"
+        install(programs)
+        needs(programs, "helm", "kustomize")
+        monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
     cache = tmp_path / "cache"
     with ThreadPoolExecutor(1) as pool:  # as a command, which has an event loop of its own
         found = pool.submit(asyncio.run, differences(case, repositories, cache, start_engine(cache / "trees"))).result()
