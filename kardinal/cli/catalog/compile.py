@@ -40,6 +40,8 @@ class _Result:
     changes: DirectoryChanges | None = None
     diff: str = ""
     error: CatalogError | None = None
+    lock: Path | None = None
+    """The lock whose versions were kept."""
 
 
 @click.command("compile")
@@ -152,14 +154,14 @@ async def _compile(
     compared: Path | None,
 ) -> _Result:
     known = directory or compared
-    default = known / LOCK_FILE if known is not None else None
-    own = await asyncio.to_thread(_read_lock, lock_file or default, required=lock_file is not None)
+    lock = lock_file or (known / LOCK_FILE if known is not None else None)
+    own = await asyncio.to_thread(_read_lock, lock, required=lock_file is not None)
     update = locked_names(name for name in updated if name) if updated else _NEVER
     locks = Locks(own=own, update=update)
     compiled = await compile_catalog(cluster, sources=session.sources, engine=session.engine, locks=locks)
     diff = await asyncio.to_thread(diff_catalog, compared, compiled.files) if compared is not None else ""
     changes = await asyncio.to_thread(write_catalog, directory, compiled.files) if directory is not None else None
-    return _Result(cluster.name, compiled, changes, diff=diff)
+    return _Result(cluster.name, compiled, changes, diff=diff, lock=lock if own and not updated else None)
 
 
 def _read_lock(file: Path | None, *, required: bool) -> tuple[SourceVersion, ...]:
@@ -175,6 +177,12 @@ def _print(results: list[_Result]) -> None:
             continue
         if result.diff:
             say(result.diff, nl=False)
+        elif result.lock is not None and not result.changes:
+            # Somebody who has just changed a repository wonders why.
+            say(
+                f"Note: {result.cluster}: the versions are those of {result.lock}; --update resolves them again",
+                err=True,
+            )
         for notice in result.compiled.notices:
             say(f"Note: {result.cluster}: {notice}", err=True)
         count = len(result.compiled.instances)

@@ -29,8 +29,11 @@ class DirectoryChanges:
     changed: Sequence[str]
     deleted: Sequence[str]
 
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.deleted)
+
     def __str__(self) -> str:
-        if not (self.added or self.changed or self.deleted):
+        if not self:
             return "unchanged"
         return f"{len(self.added)} added, {len(self.changed)} changed, {len(self.deleted)} deleted"
 

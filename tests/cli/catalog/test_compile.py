@@ -69,6 +69,10 @@ def test_a_catalog_is_written_once(hierarchy: Hierarchy, tmp_path: Path) -> None
     assert sorted(files) == ["catalog.lock.yaml", "manifests/db/object.yaml", "manifests/web/object.yaml"]
     assert files["manifests/web/object.yaml"] == "name: web\n"
     assert again.stdout == "c-one: 2 instances, 2 files, unchanged\n"
+    assert (
+        again.stderr
+        == f"Note: c-one: the versions are those of {out}/catalog.lock.yaml; --update resolves them again\n"
+    )
     assert files_of(out) == files
 
 
