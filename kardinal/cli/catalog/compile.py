@@ -178,7 +178,7 @@ def _print(results: list[_Result]) -> None:
         if result.diff:
             say(result.diff, nl=False)
         elif result.lock is not None and not result.changes:
-            # Somebody who has just changed a repository wonders why.
+            # A user who has just changed a repository wonders why.
             say(
                 f"Note: {result.cluster}: the versions are those of {result.lock}; --update resolves them again",
                 err=True,
