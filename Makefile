@@ -64,7 +64,7 @@ test-ui-all: $(BROWSER) ui ## the same with the stories that take too long for e
 
 test-hosts: $(INSTALLED) ## run the tests of hosts that use a real Gitea, which Go builds in some 5 minutes once
 	$(BIN)/python -m hack.gitea.assets
-	$(BIN)/pytest --gitea tests/hosts
+	$(BIN)/pytest --gitea tests/hosts tests/supplychain/test_flux_source.py
 
 test-every-host: $(INSTALLED) ## run at every host what "make test" shows at one
 	$(BIN)/pytest --every-host tests/agent tests/resilience/faults

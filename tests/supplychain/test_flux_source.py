@@ -7,7 +7,8 @@ import io
 import os
 import subprocess
 import tarfile
-from collections.abc import AsyncIterator, Iterator
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from kardinal.objects import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, SECRET, Jso
 from kardinal_local.stack import until_served
 from tests.supplychain.chains import Chains, blueprint, condition, config_map, resource, template, workload
 from tests.support.accounts import rule
+from tests.support.gitea import GiteaProject
 from tests.support.names import TEAM
 from tests.support.repository import create_repository
 from tests.support.smart_server import PASSWORD, USER, serving
@@ -108,24 +110,74 @@ async def read(url: str, path: str) -> bytes:
         return found.read()
 
 
+async def flow(
+    chains: Chains,
+    *,
+    directory: Path,
+    port: int,
+    url: str,
+    credentials: dict[str, str],
+    commit: Callable[[str], str],
+) -> None:
+    """Show that the artifacts of two commits reach the end of a chain. `commit` writes page.txt, and returns its id."""
+    world = chains.world
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "git", "namespace": TEAM}}
+    await world.client.create(SECRET, secret | {"stringData": credentials})
+    repositories = rule("*", on="gitrepositories", group="source.toolkit.fluxcd.io")
+    await chains.account("dev", rule("*", on="configmaps"), repositories)
+    first = await asyncio.to_thread(commit, "one")
+    async with sources(world, directory, port):
+        git_source = {"url": url, "ref": {"branch": "main"}}
+        await chains.apply(SOURCE, USES, CHAIN, workload(source={"git": git_source}))
+        built_of = await until_built(chains, f"main@sha1:{first}")
+        assert await read(built_of["url"], "page.txt") == b"one"
+        assert condition(await chains.status(), "Ready")[0] == "True"
+        second = await asyncio.to_thread(commit, "two")
+        built_of = await until_built(chains, f"main@sha1:{second}")
+        assert await read(built_of["url"], "page.txt") == b"two"
+
+
 @pytest.mark.timeout(2 * SECONDS + 20)
 async def test_artifact_of_a_git_repository_is_the_source_of_a_chain(
     chains: Chains, tmp_path: Path, unused_tcp_port: int
 ) -> None:
     if "SUPPLYCHAIN" not in os.environ or not built(FLUX_SOURCE):
         pytest.skip("`make test-supplychain` runs it")
-    world = chains.world
-    repository = create_repository(tmp_path / "shop.git", {"page.txt": "one"})
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "git", "namespace": TEAM}}
-    await world.client.create(SECRET, secret | {"stringData": {"username": USER, "password": PASSWORD}})
-    repositories = rule("*", on="gitrepositories", group="source.toolkit.fluxcd.io")
-    await chains.account("dev", rule("*", on="configmaps"), repositories)
+    repository = create_repository(tmp_path / "shop.git", {"README.md": "A shop"})
     with serving(tmp_path, None) as git:
-        async with sources(world, tmp_path / "artifacts", unused_tcp_port):
-            git_source = {"url": f"{git.url}/shop.git", "ref": {"branch": "main"}}
-            await chains.apply(SOURCE, USES, CHAIN, workload(source={"git": git_source}))
-            first = await until_built(chains, f"main@sha1:{repository.head()}")
-            assert await read(first["url"], "page.txt") == b"one"
-            assert condition(await chains.status(), "Ready")[0] == "True"
-            second = await until_built(chains, f"main@sha1:{repository.commit({'page.txt': 'two'})}")
-            assert await read(second["url"], "page.txt") == b"two"
+        await flow(
+            chains,
+            directory=tmp_path / "artifacts",
+            port=unused_tcp_port,
+            url=f"{git.url}/shop.git",
+            credentials={"username": USER, "password": PASSWORD},
+            commit=lambda text: repository.commit({"page.txt": text}),
+        )
+
+
+@pytest.mark.timeout(2 * SECONDS + 60)
+async def test_repository_on_gitea_is_the_source_of_a_chain(
+    chains: Chains, tmp_path: Path, unused_tcp_port: int, gitea_project: GiteaProject
+) -> None:
+    if not built(FLUX_SOURCE):
+        pytest.skip("source-controller is not built: python -m hack.fluxsource.assets")
+    bot = gitea_project.people["bot"]
+    authority = (gitea_project.server.directory / "ca.crt").read_text()
+
+    def commit(text: str) -> str:
+        path = f"{gitea_project.path}/contents/page.txt"
+        body = {"content": b64encode(text.encode()).decode(), "message": text, "branch": "main"}
+        status, found = gitea_project.ask("GET", path, by="alice")
+        known = {"sha": found["sha"]} if status == 200 else {}
+        made = gitea_project.api("PUT" if known else "POST", path, body | known, by="alice")
+        return str(made["commit"]["sha"])
+
+    credentials = {"username": bot.name, "password": bot.token, "ca.crt": authority}
+    await flow(
+        chains,
+        directory=tmp_path / "artifacts",
+        port=unused_tcp_port,
+        url=gitea_project.url,
+        credentials=credentials,
+        commit=commit,
+    )
