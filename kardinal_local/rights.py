@@ -112,7 +112,7 @@ SUPPLY_CHAIN_RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         ),
         _EVENTS,
         _rule("list watch", "", "serviceaccounts"),
-        _rule("list watch", "rbac.authorization.k8s.io", "roles rolebindings"),
+        _rule("list watch", "rbac.authorization.k8s.io", "roles rolebindings clusterrolebindings"),
         _rule("list watch", "apiextensions.k8s.io", "customresourcedefinitions"),
         *_SCRAPES,
     ),

@@ -302,7 +302,8 @@ class _Run:
         self.posted: list[tuple[ResourceType, JsonObject]] = []
         self.due: list[datetime] = []
         self.wanted: set[Written] = set()
-        self.departed = tools.departures.of(self.key)
+        self.departed = list(tools.departures.of(self.key))
+        """The removed objects that the status accounts for."""
         self._tools = tools
         self._uid: str = owner["metadata"]["uid"]
         self._kinds: dict[Kind, ResourceType | StampRefusal] = {}
@@ -335,8 +336,14 @@ class _Run:
         return [obj for obj in self.owned(type_) if is_run_of(obj, resource)]
 
     def removed(self, type_: ResourceType, resource: str) -> Sequence[JsonObject]:
-        gone = [obj for each, obj in self.departed if each == type_ and self._uid in controller_uids(obj)]
-        return [obj for obj in gone if labels_of(obj).get(STAMPED) == bounded(resource)]
+        # Those of this moment, as `runs` has the live ones of this moment: an object may go during the reconcile.
+        gone = [
+            (each, obj)
+            for each, obj in self._tools.departures.of(self.key)
+            if each == type_ and self._uid in controller_uids(obj) and labels_of(obj).get(STAMPED) == bounded(resource)
+        ]
+        self.departed += gone
+        return [obj for _, obj in gone]
 
     def owned(self, type_: ResourceType) -> Sequence[JsonObject]:
         """Return the objects of a kind that the owner controls, with the answers to what was just applied."""

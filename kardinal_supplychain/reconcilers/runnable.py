@@ -165,7 +165,7 @@ class RunnableReconciler:
         except AccountError as error:
             return await self._write(runnable, said.account_failed(str(error)))
         this = _Pass(key, account, runnable, spec)
-        departed = self._departures.of(key)
+        departed = list(self._departures.of(key))
         try:
             outcome = await self._realize(this, departed)
         except _Failed as failed:
@@ -184,8 +184,11 @@ class RunnableReconciler:
         self._departures.forget(key, departed)
         return result
 
-    async def _realize(self, this: _Pass, departed: Sequence[tuple[ResourceType, JsonObject]]) -> _Outcome:
-        """Make a run if one is due, and read the outputs. Raises `_Failed`."""
+    async def _realize(self, this: _Pass, departed: list[tuple[ResourceType, JsonObject]]) -> _Outcome:
+        """Make a run if one is due, and read the outputs. Raises `_Failed`.
+
+        The removed runs that the status will account for are added to `departed`.
+        """
         template = self._template(this)
         selected = await self._selected(this)
         stamped = self._stamped(this, template, selected)
@@ -194,7 +197,9 @@ class RunnableReconciler:
         uid = this.runnable["metadata"]["uid"]
         informer = self._kinds.informer(type_)
         live = informer.by_index(BY_CONTROLLER, uid) if informer is not None else []
-        gone = [obj for each, obj in departed if each == type_ and uid in controller_uids(obj)]
+        # Those of this moment, as `live` are: a run may have gone since the reconcile began.
+        departed += self._departures.of(this.key)
+        gone = [obj for each, obj in self._departures.of(this.key) if each == type_ and uid in controller_uids(obj)]
         finished = [obj for obj in gone if StampedRun(obj, said.judge_run(obj), 0, "").outcome != "unfinished"]
         runs = runs_of([*live, *finished], last, said.judge_run)
         plan = plan_run(stamped, runs, last)

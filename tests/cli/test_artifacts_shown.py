@@ -58,7 +58,7 @@ async def test_every_image_of_a_bundle_stands_in_every_table(cli: Cli, world: Wo
     assert f"Bundle my-app-1 ({SHOWN}): Promoting" in (await cli.attempt("get", "steps", "my-app")).err
 
 
-WITHOUT_CONDITIONS = ("GraphRevision", "Approval")
+WITHOUT_CONDITIONS = ("GraphRevision", "Approval", "CatalogTenant", "CatalogCluster")
 
 
 @pytest.mark.parametrize(

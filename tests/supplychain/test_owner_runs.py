@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from datetime import timedelta
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from kardinal.objects import CONFIG_MAP, JsonObject
 from kardinal_supplychain.api.kinds import CLUSTER_IMAGE_TEMPLATE, CLUSTER_SUPPLY_CHAIN, WORKLOAD
-from tests.graph.interruptions import cut_after
+from tests.graph.interruptions import before_write, cut_after
 from tests.supplychain.chains import (
     IDENTITY,
     KILL_SEEDS,
@@ -104,6 +105,35 @@ async def test_value_that_comes_back_makes_a_third_run(stamping: Chains, lifecyc
     for value in ("b", "a"):
         await stamping.apply(web(value))
     assert await values(stamping) == ["a", "b", "a"]
+
+
+async def test_run_that_finishes_and_goes_during_a_reconcile_is_not_repeated(chains: Chains) -> None:
+    """A Job with a time to live of 0 may go while a reconcile of its owner applies another object."""
+    await install_widgets(chains)
+    await chains.account("dev", ALL_WIDGETS, ALL_CONFIG_MAPS)
+    settings = {"configPath": "data.value", "params": [{"name": "value", "default": "a"}]}
+    first = template("first", config_map("first", value="$(params.value)$"), kind="ClusterConfigTemplate", **settings)
+    await chains.apply(first, building(body=widget_body()))
+    inputs = [{"name": "first", "resource": "first"}]
+    run_after = resource("build", kind=IMAGE, configs=inputs)
+    chain = blueprint(resource("first", kind="ClusterConfigTemplate"), run_after, serviceAccountRef={"name": "dev"})
+    await chains.apply(chain, web())
+    [run] = await widgets(chains)
+    [informer] = [each for each in chains.program.manager.dynamic.informers if each.resource == WIDGET]
+    gone = asyncio.Event()
+    informer.on_event(lambda event: gone.set() if event.new is None else None)
+
+    async def finish_and_remove() -> None:
+        await finish(chains, run, image="one")
+        await chains.world.client.delete(WIDGET, run["metadata"]["name"], TEAM)
+        await gone.wait()
+
+    reached = before_write(chains.program.manager.client, 0, finish_and_remove)
+    await chains.apply(web("b"))
+
+    assert reached.is_set()
+    assert await widgets(chains) == []
+    assert (await chains.resource("build"))["lastRun"]["outcome"] == "succeeded"
 
 
 async def test_restart_stamps_no_run_again(stamping: Chains) -> None:
