@@ -19,6 +19,7 @@ from kardinal.cli.catalog.session import (
     CatalogSession,
     documents_option,
     error_document,
+    format_option,
     offline_option,
     open_session,
     run_catalog_command,
@@ -84,15 +85,7 @@ class _Result:
     show_default=True,
     help="Processes to work in.",
 )
-@click.option(
-    "-o",
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the result.",
-)
+@format_option
 def compile_catalogs(
     *,
     cluster: str | None,

@@ -22,7 +22,14 @@ from kardinal.cli.files import read_texts
 from kardinal.cli.manifests import ManifestError, read_manifests
 from kardinal.cli.output import print_value
 
-__all__ = ["CatalogSession", "documents_option", "offline_option", "open_session", "run_catalog_command"]
+__all__ = [
+    "CatalogSession",
+    "documents_option",
+    "format_option",
+    "offline_option",
+    "open_session",
+    "run_catalog_command",
+]
 
 _KINDS = (CATALOG_TENANT.kind, CATALOG_CLUSTER.kind)
 
@@ -99,6 +106,19 @@ def documents_option(function: F) -> F:
         multiple=True,
         required=True,
         help="A file or directory with CatalogTenants and CatalogClusters, or - for standard input. May be repeated.",
+    )(function)
+
+
+def format_option(function: F) -> F:
+    """Add the option --format."""
+    return click.option(
+        "-o",
+        "--format",
+        "output",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="How to print the result.",
     )(function)
 
 

@@ -13,7 +13,13 @@ from kardinal.catalog.compile import Collated, collate
 from kardinal.catalog.hierarchy import BOOTSTRAP
 from kardinal.catalog.inventory import find_cluster
 from kardinal.catalog.lock import Locks
-from kardinal.cli.catalog.session import documents_option, offline_option, open_session, run_catalog_command
+from kardinal.cli.catalog.session import (
+    documents_option,
+    format_option,
+    offline_option,
+    open_session,
+    run_catalog_command,
+)
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_table, print_value, say
 from kardinal.objects import JsonObject
@@ -32,15 +38,7 @@ _PARTS = ("components", "packages", "classes", "parameters", "targets")
 @click.option("--instance", help="Show the classes and parameters that this instance sees; default: the cluster's.")
 @click.option("--why", metavar="PATH", help="List the classes that set a parameter, such as nginx.replicas, in order.")
 @offline_option
-@click.option(
-    "-o",
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the result.",
-)
+@format_option
 def show(
     *,
     cluster: str,
